@@ -1,0 +1,35 @@
+# Two commands: `make run` and `make test`. Both set up whatever is missing first.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: setup run test check bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt scripts/ensure_java.sh
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=…"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	sh scripts/ensure_java.sh
+	@touch $(STAMP)
+
+run: setup
+	$(BIN)/interpunct demo
+
+test: setup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup
+	POLARS_MAX_THREADS=1 $(BIN)/interpunct lab bench
+
+clean:
+	rm -rf $(VENV) build out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,67 @@
+"""The running graph: operators at the nodes, a buffer of pages on every arc."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from interpunct.flow.graph import Graph
+from interpunct.flow.nodes import Node as Description
+from interpunct.model.feedback import Feedback
+from interpunct.model.page import Page
+from interpunct.operators.contract import Operator
+from interpunct.operators.sink import Sink
+from interpunct.operators.source import SourceOperator
+
+
+@dataclass
+class Arc:
+    """A buffer between two operators: the producer adds at the tail, the consumer takes at the
+    front. Each page carries the number of its entry, so the oldest of several can be told."""
+
+    producer: Vertex
+    port: int
+    consumer: Vertex
+    input: int
+    pages: deque[tuple[int, Page]] = field(default_factory=deque)
+
+
+@dataclass(eq=False)
+class Vertex:
+    """An operator in the running graph, its arcs, and the feedback waiting for it."""
+
+    name: str
+    operator: Operator
+    inputs: list[Arc] = field(default_factory=list)
+    outputs: list[Arc] = field(default_factory=list)
+    control: deque[Feedback] = field(default_factory=deque)
+
+    @property
+    def is_source(self) -> bool:
+        return isinstance(self.operator, SourceOperator)
+
+    @property
+    def is_sink(self) -> bool:
+        return isinstance(self.operator, Sink)
+
+    def oldest_input(self) -> Arc | None:
+        """The input arc whose first page has waited longest."""
+        filled = [a for a in self.inputs if a.pages]
+        return min(filled, key=lambda a: a.pages[0][0]) if filled else None
+
+    def filled_output(self) -> Arc | None:
+        """An output arc with pages, not counting those to sinks, which empty themselves."""
+        return next((a for a in self.outputs if a.pages), None)
+
+
+def wired(component: list[Description], graph: Graph, built: dict[str, Operator]) -> list[Vertex]:
+    """The vertices of one component, connected, in the order data takes."""
+    vertices = {d.name: Vertex(d.name, built[d.name]) for d in component}
+    for description in component:
+        for port, consumer, entry in graph.consumers(description.name):
+            arc = Arc(vertices[description.name], port, vertices[consumer], entry)
+            vertices[description.name].outputs.append(arc)
+            vertices[consumer].inputs.append(arc)
+    for vertex in vertices.values():
+        vertex.inputs.sort(key=lambda a: a.input)
+    return list(vertices.values())

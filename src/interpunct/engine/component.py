@@ -1,0 +1,213 @@
+"""The two-step cycle: run the current operator, then choose the next (ETS Figure 3).
+
+Next Operator Selection, depth first (ETS section 3.1):
+
+    Forward    if yield then next := succ
+    Encore     else if more then next := self
+    Backtrack  else next := pred_j and repeat this step on pred_j
+
+`yield`: an output buffer holds a page. An operator that is the last before a sink skips Forward,
+because sinks empty their buffers themselves. `more`: an input buffer holds a page. pred_j feeds
+the empty input that the operator, or whoever downstream it backtracked from, waits for. When
+backtracking reaches a source, the source is asked for an enabling timestamp on behalf of the
+operator that waits; it gives one, or names the moment before which asking again is no use. That
+moment becomes a wake-up, so nothing polls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from interpunct.engine.arcs import Vertex
+from interpunct.engine.metrics import Metrics
+from interpunct.engine.trace import Trace
+from interpunct.model.feedback import Feedback
+from interpunct.model.page import Page
+from interpunct.operators.contract import Demand, Emission
+from interpunct.operators.source import SourceOperator
+from interpunct.progress.clock import Clock
+from interpunct.progress.source_time import NotBefore
+
+
+class Component:
+    """One connected component of the graph: a scheduling unit of its own."""
+
+    def __init__(
+        self,
+        vertices: list[Vertex],
+        clock: Clock,
+        metrics: Metrics,
+        unclaimed: Callable[[str, Page], None],
+        trace: Trace | None = None,
+    ) -> None:
+        self.vertices = vertices
+        self._unclaimed = unclaimed  # late outputs that nobody reads
+        self._clock, self._metrics, self._trace = clock, metrics, trace
+        self._current: Vertex | None = None
+        self._entries = 0
+        self._asked: dict[Vertex, Demand] = {}
+        self._wakeups: dict[Vertex, int] = {}
+
+    # What reaches the component from outside ------------------------------------------------
+
+    def feed(self, source: Vertex, page: Page) -> None:
+        """A page from a feed enters at a source."""
+        self._dispatch(source, source.operator.accept(0, page))
+
+    def finish(self, source: Vertex) -> None:
+        """A feed has ended."""
+        assert isinstance(source.operator, SourceOperator)
+        self._note("finish", source)
+        self._dispatch(source, source.operator.finish())
+
+    def send_feedback(self, vertex: Vertex, feedback: Feedback) -> None:
+        """Control goes out of band and before data."""
+        vertex.control.append(feedback)
+
+    def wake_at(self) -> int | None:
+        """The earliest moment at which something here can move without new data."""
+        moments = list(self._wakeups.values())
+        for vertex in self.vertices:
+            if isinstance(vertex.operator, SourceOperator):
+                moment = vertex.operator.wake_at()
+                if moment is not None:
+                    moments.append(moment)
+        return min(moments, default=None)
+
+    def wake(self) -> None:
+        """Let the sources whose moment has come speak, and those who waited ask again."""
+        now = self._clock.now()
+        for vertex in self.vertices:
+            if isinstance(vertex.operator, SourceOperator):
+                moment = vertex.operator.wake_at()
+                if moment is not None and moment <= now:
+                    self._note("wake", vertex)
+                    self._dispatch(vertex, vertex.operator.on_wake())
+        for vertex in [v for v, moment in self._wakeups.items() if moment <= now]:
+            del self._wakeups[vertex]
+            self._asked.pop(vertex, None)
+
+    # The cycle ------------------------------------------------------------------------------
+
+    def step(self) -> bool:
+        """One turn of the cycle; False when there is nothing to do until something arrives."""
+        self._control()
+        vertex = self._current or self._runnable()
+        if vertex is not None:
+            self._execute(vertex)
+            self._current = self._next_operator(vertex)
+            return True
+        waiting = self._unasked()
+        if waiting is None:
+            return False
+        self._current = self._next_operator(waiting)
+        return True
+
+    def _execute(self, vertex: Vertex) -> None:
+        """Execution step: consume one page, the one that has waited longest."""
+        arc = vertex.oldest_input()
+        if arc is None:
+            return
+        _, page = arc.pages.popleft()
+        self._metrics.buffered(-len(page))
+        self._note("execute", vertex, page)
+        self._asked.pop(vertex, None)
+        self._dispatch(vertex, vertex.operator.accept(arc.input, page))
+        self._metrics.steps += 1
+        if vertex.operator.idle_waiting:
+            self._metrics.observe(vertex, self._clock.now())
+
+    def _next_operator(self, vertex: Vertex) -> Vertex | None:
+        """Continuation step: Forward, Encore, or Backtrack and repeat."""
+        demand: Demand | None = None
+        waiting: Vertex | None = None
+        while True:
+            filled = vertex.filled_output()
+            if filled is not None:
+                self._note("forward", filled.consumer)
+                return filled.consumer
+            if vertex.oldest_input() is not None:
+                self._note("encore", vertex)
+                return vertex
+            own = vertex.operator.needs()
+            if own is not None:
+                self._asked[vertex] = own
+                demand, waiting = own, vertex
+            elif demand is not None:
+                demand = vertex.operator.demand(demand.wanted)
+            arc = vertex.inputs[demand.port if demand is not None else 0]
+            if arc.producer.is_source:
+                return self._at_source(arc.producer, demand, waiting)
+            vertex = arc.producer
+            self._note("backtrack", vertex)
+
+    def _at_source(
+        self, source: Vertex, demand: Demand | None, waiting: Vertex | None
+    ) -> Vertex | None:
+        """Backtracking has come all the way: ask for an enabling timestamp if someone waits."""
+        self._note("backtrack", source)
+        if demand is None or waiting is None:
+            return None
+        assert isinstance(source.operator, SourceOperator)
+        answer = source.operator.on_demand(demand.wanted)
+        if isinstance(answer, NotBefore):
+            self._wakeups[waiting] = answer.moment
+            self._note("wake-up", waiting, detail=f"at {answer.moment}")
+            return None
+        if not answer:
+            return None
+        self._metrics.ets += 1
+        self._note("ets", source, answer.pages[0][1])
+        self._dispatch(source, answer)
+        filled = source.filled_output()
+        return None if filled is None else filled.consumer
+
+    def _runnable(self) -> Vertex | None:
+        """Where to begin: the first operator, in the order data takes, that has input."""
+        return next((v for v in self.vertices if v.oldest_input() is not None), None)
+
+    def _unasked(self) -> Vertex | None:
+        """An operator that waits and whose demand has not been put to a source yet."""
+        for vertex in self.vertices:
+            if vertex.is_sink or vertex.is_source:
+                continue
+            need = vertex.operator.needs()
+            if need is not None and self._asked.get(vertex) != need:
+                return vertex
+        return None
+
+    def _control(self) -> None:
+        """Feedback first: each message to its operator, what it relays to those upstream."""
+        pending = [v for v in self.vertices if v.control]
+        while pending:
+            vertex = pending.pop()
+            while vertex.control:
+                feedback = vertex.control.popleft()
+                self._note("feedback", vertex, detail=str(feedback))
+                emission = vertex.operator.on_feedback(feedback)
+                self._dispatch(vertex, emission)
+                pending += [a.producer for a in vertex.inputs if a.producer.control]
+
+    def _dispatch(self, vertex: Vertex, emission: Emission) -> None:
+        """Pages into the buffers of their arcs (sinks take them at once), feedback upstream."""
+        for port, page in emission.pages:
+            readers = [a for a in vertex.outputs if a.port == port]
+            if not readers and page.height:
+                self._unclaimed(vertex.name, page)
+            for arc in readers:
+                if arc.consumer.is_sink:
+                    arc.consumer.operator.accept(arc.input, page)
+                    continue
+                self._entries += 1
+                arc.pages.append((self._entries, page))
+                self._metrics.buffered(len(page))
+        for port, feedback in emission.relays:
+            vertex.inputs[port].producer.control.append(feedback)
+
+    def _note(self, rule: str, vertex: Vertex, page: Page | None = None, detail: str = "") -> None:
+        if self._trace is None:
+            return
+        if page is not None:
+            marks = " ".join(str(p) for p in page.punctuations)
+            detail = f"{page.height} tuples {marks}".strip()
+        self._trace.add(self._clock.now(), rule, vertex.name, detail)

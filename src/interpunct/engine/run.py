@@ -1,0 +1,224 @@
+"""Run a graph in process: feeds in, frames out, on a real or a scripted clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from interpunct.engine.arcs import wired
+from interpunct.engine.component import Component
+from interpunct.engine.feeds import Arrival, Feed, Peekable, as_feed
+from interpunct.engine.metrics import Metrics
+from interpunct.engine.trace import Trace
+from interpunct.flow.graph import Graph
+from interpunct.flow.nodes import Context, SinkNode, SourceNode
+from interpunct.model.errors import FeedError, FlowError
+from interpunct.model.feedback import Feedback
+from interpunct.model.page import Page
+from interpunct.operators.contract import Held, Operator
+from interpunct.operators.state import DictState, Scoped, State
+from interpunct.progress.clock import Clock, RealClock, ScriptedClock
+
+Deliver = Callable[[pl.DataFrame], None]
+
+
+@dataclass
+class Result:
+    """What came out: by sink, and what was late, by the node where it was."""
+
+    sinks: dict[str, pl.DataFrame]
+    late: dict[str, pl.DataFrame]
+    metrics: Metrics
+    trace: Trace | None = None
+
+    def __getitem__(self, sink: str) -> pl.DataFrame:
+        return self.sinks[sink]
+
+
+@dataclass
+class _Collector:
+    """Frames kept as they come, put together once at the end."""
+
+    empty: pl.DataFrame
+    frames: list[pl.DataFrame] = field(default_factory=list)
+
+    def __call__(self, frame: pl.DataFrame) -> None:
+        self.frames.append(frame)
+
+    def all(self) -> pl.DataFrame:
+        return pl.concat([self.empty, *self.frames])
+
+
+class Engine:
+    """A graph with running operators: fed, stepped, woken; it never waits and never reads feeds."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        clock: Clock,
+        *,
+        deliver: Mapping[str, Deliver] | None = None,
+        state: State | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        self.graph, self.clock, self.trace = graph, clock, trace
+        self.state: State = DictState() if state is None else state
+        self.metrics = Metrics()
+        self.late: dict[str, list[pl.DataFrame]] = {}
+        deliver = deliver or {}
+        operators = {
+            node.name: node.build(self._context(node.name, deliver.get(node.name)))
+            for node in graph.checked()
+        }
+        self.operators: dict[str, Operator] = operators
+        self.components = [
+            Component(wired(c, graph, operators), clock, self.metrics, self._keep_late, trace)
+            for c in graph.components()
+        ]
+        self._home = {v.name: (c, v) for c in self.components for v in c.vertices}
+
+    def _context(self, name: str, deliver: Deliver | None) -> Context:
+        scope = Scoped(self.state, name)
+        return Context(self.clock, scope, deliver) if deliver else Context(self.clock, scope)
+
+    def feed(self, source: str, page: Page) -> None:
+        component, vertex = self._home[source]
+        component.feed(vertex, page)
+
+    def finish(self, source: str) -> None:
+        component, vertex = self._home[source]
+        component.finish(vertex)
+
+    def feedback(self, node: str, feedback: Feedback) -> None:
+        component, vertex = self._home[node]
+        component.send_feedback(vertex, feedback)
+
+    def step(self) -> bool:
+        """One turn of every component that has something to do."""
+        moved = [component.step() for component in self.components]
+        return any(moved)
+
+    def settle(self) -> None:
+        """Step until nothing moves."""
+        while self.step():
+            pass
+
+    def wake_at(self) -> int | None:
+        moments = [c.wake_at() for c in self.components]
+        return min((m for m in moments if m is not None), default=None)
+
+    def wake(self) -> None:
+        for component in self.components:
+            component.wake()
+
+    def held(self) -> dict[str, Held]:
+        return {name: operator.held() for name, operator in self.operators.items()}
+
+    def save(self) -> State:
+        """Write every operator's changes to the state."""
+        for operator in self.operators.values():
+            operator.save()
+        return self.state
+
+    def _keep_late(self, node: str, page: Page) -> None:
+        self.late.setdefault(node, []).append(page.frame)
+
+
+class Driver:
+    """Reads feeds as their moments come and keeps an engine going until they end."""
+
+    def __init__(self, engine: Engine, feeds: Mapping[str, Any], *, cost: int = 0) -> None:
+        self.engine, self._cost = engine, cost
+        sources = {n.name: n for n in engine.graph.sources}
+        _check_names(sources, feeds)
+        self._clock = engine.clock
+        self._feeds = Peekable(
+            {name: self._arrivals(as_feed(data), sources[name]) for name, data in feeds.items()}
+        )
+        first = self._feeds.first()
+        if isinstance(self._clock, ScriptedClock) and first is not None:
+            self._clock.wait_until(first)
+        if cost and not isinstance(self._clock, ScriptedClock):
+            raise FlowError("run", "a scripted clock with cost=…", "a real clock", "Drop cost.")
+
+    def run(self, until: int | None = None) -> None:
+        """Until every feed has ended and nothing moves, or until a moment of the clock."""
+        engine, clock = self.engine, self._clock
+        while True:
+            self._take_due(clock.now())
+            if engine.step():
+                if self._cost:
+                    clock.advance(self._cost)  # type: ignore[attr-defined]
+                continue
+            moment = self._next_moment()
+            if moment is None or (until is not None and moment > until):
+                break
+            clock.wait_until(moment)
+        if until is not None:
+            clock.wait_until(until)
+        engine.metrics.close(clock.now())
+
+    def _take_due(self, now: int) -> None:
+        for name, page in self._feeds.due(now):
+            self.engine.feed(name, page)
+        while self._feeds.ended:
+            self.engine.finish(self._feeds.ended.pop())
+        moment = self.engine.wake_at()
+        if moment is not None and moment <= now:
+            self.engine.wake()
+
+    def _next_moment(self) -> int | None:
+        """The next arrival or wake-up; once all feeds have ended there is nothing to wait for."""
+        if not self._feeds:
+            return None
+        moments = [self._feeds.first(), self.engine.wake_at()]
+        return min((m for m in moments if m is not None), default=None)
+
+    def _arrivals(self, feed: Feed, source: SourceNode) -> Any:
+        """A feed's pages; on a real clock its arrivals are moved to begin now."""
+        arrivals = feed.arrivals(source.raw, f"feed of source {source.name!r}")
+        if isinstance(self.engine.clock, RealClock) and feed.arrival is not None:
+            return _replayed(arrivals, self.engine.clock.now(), feed.speed)
+        return arrivals
+
+
+def _replayed(arrivals: Any, start: int, speed: float) -> Any:
+    first: int | None = None
+    for arrival in arrivals:
+        first = arrival.at if first is None else first
+        yield Arrival(start + int((arrival.at - first) / speed), arrival.page)
+
+
+def _check_names(sources: Mapping[str, SourceNode], feeds: Mapping[str, Any]) -> None:
+    missing, unknown = sources.keys() - feeds.keys(), feeds.keys() - sources.keys()
+    if missing or unknown:
+        got = f"no feed for {sorted(missing)}" if missing else f"feeds for {sorted(unknown)}"
+        raise FeedError(
+            "run", f"one feed for each of {sorted(sources)}", got, "feeds={'source': data, …}"
+        )
+
+
+def run(
+    graph: Graph,
+    feeds: Mapping[str, Any],
+    *,
+    clock: Clock | None = None,
+    sinks: Mapping[str, Deliver] | None = None,
+    trace: Trace | None = None,
+    cost: int = 0,
+) -> Result:
+    """Run a graph over feeds; sinks without a function of their own are collected."""
+    collectors = {
+        n.name: _Collector(n.streams[0].schema.empty()) for n in graph if isinstance(n, SinkNode)
+    }
+    deliver: dict[str, Deliver] = {**collectors, **(sinks or {})}
+    engine = Engine(graph, clock or RealClock(), deliver=deliver, trace=trace)
+    Driver(engine, feeds, cost=cost).run()
+    late = {name: pl.concat(frames) for name, frames in engine.late.items()}
+    collected = {
+        name: collectors[name].all() for name in collectors if deliver[name] is collectors[name]
+    }
+    return Result(collected, late, engine.metrics, trace)

@@ -1,0 +1,94 @@
+"""The builder: sources, unions and sinks of a flow. What is in between grows from its streams."""
+
+from __future__ import annotations
+
+from interpunct.flow.explain import explain
+from interpunct.flow.graph import Graph
+from interpunct.flow.nodes import MergeNode, Node, Ref, SinkNode, SourceNode, UnionNode
+from interpunct.flow.stream import FlowStream
+from interpunct.model.errors import FlowError, SchemaError
+from interpunct.model.schema import Schema, TimeKind
+from interpunct.progress.timestamps import TimeSpec, latent
+
+
+class FlowBuilder:
+    """A query graph under construction."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.graph = Graph(name)
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        return self.graph.nodes
+
+    def add(self, node: Node) -> Node:
+        return self.graph.add(node)
+
+    def fresh(self, kind: str, name: str | None) -> str:
+        """The name asked for, or the next free one of its kind."""
+        if name is not None:
+            return name
+        number = 1
+        while f"{kind}_{number}" in self.nodes:
+            number += 1
+        return f"{kind}_{number}"
+
+    def source(self, name: str, schema: str | Schema, time: TimeSpec | None = None) -> FlowStream:
+        """A stream that enters: its schema as Spark DDL, and where its time comes from."""
+        raw = Schema.of(schema) if isinstance(schema, str) else schema
+        spec = latent() if time is None else time
+        where = f"source {name!r}"
+        if spec.kind is TimeKind.EXTERNAL and str(spec.attribute) not in raw:
+            raise SchemaError.unknown_attribute(where, str(spec.attribute), raw.names)
+        if spec.kind is TimeKind.INTERNAL and str(spec.attribute) in raw:
+            raise SchemaError(
+                where, "a new name for the time the system adds", repr(spec.attribute),
+                "Rename it, or declare the attribute with external(…).",
+            )  # fmt: skip
+        self.add(SourceNode(name, (), (), raw.with_time(None), spec))
+        return FlowStream(self, Ref(name))
+
+    def union(
+        self, *streams: FlowStream, in_order: bool = True, name: str | None = None
+    ) -> FlowStream:
+        """One stream from several of one schema: in time order, or as they arrive."""
+        name = self.fresh("union", name)
+        self._check_alike(f"union {name!r}", streams)
+        refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
+        self.add(UnionNode(name, refs, inputs, in_order))
+        return FlowStream(self, Ref(name))
+
+    def merge(self, *streams: FlowStream, name: str | None = None) -> FlowStream:
+        """The order-preserving merge of streams that are ordered already."""
+        name = self.fresh("merge", name)
+        self._check_alike(f"merge {name!r}", streams)
+        refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
+        self.add(MergeNode(name, refs, inputs))
+        return FlowStream(self, Ref(name))
+
+    def sink(self, name: str, stream: FlowStream) -> None:
+        """Where a stream leaves."""
+        self.add(SinkNode(name, (stream.ref,), (stream.stream,)))
+
+    def explain(self) -> str:
+        """The graph as text: what each node does, what is known of its output, who may wait."""
+        return explain(self.graph)
+
+    def _check_alike(self, where: str, streams: tuple[FlowStream, ...]) -> None:
+        if len(streams) < 2:
+            raise FlowError(where, "two or more streams", str(len(streams)), "Add another.")
+        first = streams[0].schema
+        for port, stream in enumerate(streams):
+            if stream.flow is not self:
+                raise FlowError(
+                    where, f"streams of flow {self.name!r}", f"one of {stream.flow.name!r}",
+                    "Build both in one flow.",
+                )  # fmt: skip
+            other = stream.schema
+            if (other.ddl, other.time) != (first.ddl, first.time):
+                raise FlowError(
+                    f"{where}, input {port}", f"({first.ddl}) with time {first.time}",
+                    f"({other.ddl}) with time {other.time}",
+                    "Give them one shape first: stream.select('a', b='expression', …).",
+                )  # fmt: skip

@@ -1,0 +1,207 @@
+"""The fluent side of the builder: a stream of a flow, and what can be made of it.
+
+>>> from interpunct.flow.builder import FlowBuilder
+>>> from interpunct.progress.timestamps import external
+>>> flow = FlowBuilder("auction")
+>>> bids = flow.source("bids", "item bigint, ts timestamp, price double", time=external("ts"))
+>>> best = bids.where("price > 0").aggregate(by="item", every="1 minute", best="max(price)")
+>>> best.schema.names
+('item', 'ts', 'best')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from interpunct.flow.nodes import (
+    AggregateNode,
+    DuplicateNode,
+    JoinNode,
+    Node,
+    ProjectNode,
+    PunctuateNode,
+    Ref,
+    SelectNode,
+    SlackNode,
+    SortNode,
+    SplitNode,
+    TimerNode,
+    TupleWindowNode,
+)
+from interpunct.model.durations import duration
+from interpunct.model.errors import FlowError, SchemaError
+from interpunct.model.expression import aggregate, predicate, scalar
+from interpunct.model.schema import Schema
+from interpunct.operators.contract import Stream
+from interpunct.operators.join import JoinSpec
+from interpunct.operators.tuple_window import TupleWindow
+from interpunct.operators.windows import Windows
+
+if TYPE_CHECKING:
+    from interpunct.flow.builder import FlowBuilder
+
+Source = str | pl.Expr
+Length = str | timedelta | int
+
+
+@dataclass(frozen=True)
+class FlowStream:
+    """One output of one node of a flow."""
+
+    flow: FlowBuilder
+    ref: Ref
+
+    @property
+    def stream(self) -> Stream:
+        return self.flow.nodes[self.ref.node].outputs[self.ref.port]
+
+    @property
+    def schema(self) -> Schema:
+        return self.stream.schema
+
+    @property
+    def late(self) -> FlowStream:
+        """The late output of a source, a punctuate or a slack."""
+        node = self.flow.nodes[self.ref.node]
+        if node.kind not in ("source", "punctuate", "slack"):
+            raise FlowError(
+                f"{node.kind} {node.name!r}", "a source, punctuate or slack", "no late output",
+                "Tuples are late where time is promised: ask the source's stream.",
+            )  # fmt: skip
+        return FlowStream(self.flow, Ref(node.name, 1))
+
+    def where(self, condition: Source, *, name: str | None = None) -> FlowStream:
+        """The tuples for which the condition is true."""
+        name = self.flow.fresh("where", name)
+        test = predicate(condition, self.schema, f"where {name!r}")
+        return self._then(SelectNode(name, (self.ref,), (self.stream,), test))
+
+    def select(self, *columns: str, name: str | None = None, **computed: Source) -> FlowStream:
+        """These attributes, and new ones by name: ``select("ts", kmh="speed * 1.609")``."""
+        name = self.flow.fresh("select", name)
+        where = f"select {name!r}"
+        sources: dict[str, Source] = {**{c: c for c in columns}, **computed}
+        built = {out: scalar(s, self.schema, where) for out, s in sources.items()}
+        return self._then(ProjectNode(name, (self.ref,), (self.stream,), built))
+
+    def with_columns(self, *, name: str | None = None, **computed: Source) -> FlowStream:
+        """All attributes, some replaced or added."""
+        kept = {c: c for c in self.schema.names}
+        return self.select(name=name, **(kept | computed))
+
+    def aggregate(
+        self,
+        *,
+        by: str | Sequence[str] = (),
+        every: Length | None = None,
+        size: Length | None = None,
+        rows: int | None = None,
+        slide: int = 1,
+        name: str | None = None,
+        **aggregates: Source,
+    ) -> FlowStream:
+        """Aggregates by group over windows.
+
+        `every="20s"` tumbles; `every="20s", size="1m"` slides; `rows=100, slide=10` counts tuples.
+        """
+        name = self.flow.fresh("aggregate", name)
+        where = f"aggregate {name!r}"
+        groups = (by,) if isinstance(by, str) else tuple(by)
+        for group in groups:
+            if group not in self.schema:
+                raise SchemaError.unknown_attribute(where, group, self.schema.names)
+        if not aggregates:
+            raise FlowError(where, "at least one aggregate", "none", "Add n='count(*)'.")
+        if (every is None) == (rows is None):
+            raise FlowError(
+                where, "either every=… (time windows) or rows=… (tuple windows)",
+                "both" if rows else "neither", "Choose one.",
+            )  # fmt: skip
+        built = {n: aggregate(s, self.schema, where) for n, s in aggregates.items()}
+        if rows is not None:
+            ordered = self.in_order(TupleWindow.__name__)
+            return self._then(
+                TupleWindowNode(name, (ordered.ref,), (ordered.stream,), rows, slide, groups, built)
+            )
+        assert every is not None
+        step = duration(every, where)
+        windows = Windows(duration(size, where) if size is not None else step, step)
+        return self._then(AggregateNode(name, (self.ref,), (self.stream,), windows, groups, built))
+
+    def join(
+        self,
+        *others: FlowStream,
+        on: str | Sequence[str] = (),
+        within: Length | Sequence[Length],
+        how: str = "inner",
+        name: str | None = None,
+    ) -> FlowStream:
+        """Window join on equal keys; `within` is one length, or one per stream."""
+        name = self.flow.fresh("join", name)
+        where = f"join {name!r}"
+        streams = (self, *others)
+        if len(streams) < 2 or how not in ("inner", "left"):
+            got = f"{len(streams)} stream(s), how={how!r}"
+            raise FlowError(where, "two or more streams, inner or left", got, "Correct the call.")
+        lengths = [within] * len(streams) if isinstance(within, Length) else list(within)
+        if len(lengths) != len(streams):
+            raise FlowError(
+                where,
+                f"one window for all or {len(streams)}",
+                f"{len(lengths)}",
+                "Add or drop some.",
+            )
+        windows = tuple(duration(w, where) for w in lengths)
+        keys = (on,) if isinstance(on, str) else tuple(on)
+        spec = JoinSpec(keys, windows, how)
+        refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
+        return self._then(JoinNode(name, refs, inputs, spec))
+
+    def duplicate(self, copies: int = 2, *, name: str | None = None) -> list[FlowStream]:
+        """The same stream several times."""
+        node = DuplicateNode(
+            self.flow.fresh("duplicate", name), (self.ref,), (self.stream,), copies
+        )
+        self.flow.add(node)
+        return [FlowStream(self.flow, Ref(node.name, port)) for port in range(copies)]
+
+    def split(self, *conditions: Source, name: str | None = None) -> list[FlowStream]:
+        """One stream per condition, and one of the tuples that meet none."""
+        name = self.flow.fresh("split", name)
+        tests = tuple(predicate(c, self.schema, f"split {name!r}") for c in conditions)
+        self.flow.add(SplitNode(name, (self.ref,), (self.stream,), tests))
+        return [FlowStream(self.flow, Ref(name, port)) for port in range(len(tests) + 1)]
+
+    def sort(self, *, name: str | None = None) -> FlowStream:
+        """In time order, as far as heartbeats allow."""
+        return self._then(SortNode(self.flow.fresh("sort", name), (self.ref,), (self.stream,)))
+
+    def in_order(self, reason: str) -> FlowStream:
+        """This stream if it is ordered, else sorted: for operators that need order."""
+        if self.stream.properties.ordered:
+            return self
+        return self.sort(name=self.flow.fresh(f"sort_for_{reason.lower()}", None))
+
+    def punctuate(self, *, every: Length, delay: Length, name: str | None = None) -> FlowStream:
+        """A punctuation each `every`: what is older than `delay` is late from then on."""
+        name = self.flow.fresh("punctuate", name)
+        period, offset = duration(every, name), duration(delay, name)
+        timer = TimerNode(self.flow.fresh(f"{name}_timer", None), (), (), period, offset)
+        self.flow.add(timer)
+        inputs = (self.ref, Ref(timer.name))
+        return self._then(PunctuateNode(name, inputs, (self.stream, timer.outputs[0])))
+
+    def slack(self, tuples: int, *, window: Length, name: str | None = None) -> FlowStream:
+        """Aurora's slack: close a window `tuples` tuples after the first one of a later window."""
+        name = self.flow.fresh("slack", name)
+        length = duration(window, name)
+        return self._then(SlackNode(name, (self.ref,), (self.stream,), length, tuples))
+
+    def _then(self, node: Node) -> FlowStream:
+        self.flow.add(node)
+        return FlowStream(self.flow, Ref(node.name))

@@ -1,0 +1,67 @@
+"""One base error; every constructor says where, what was expected, what came, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class InterpunctError(Exception):
+    """Base of every error this project raises on purpose."""
+
+    def __init__(self, where: str, expected: str, got: str, fix: str) -> None:
+        self.where, self.expected, self.got, self.fix = where, expected, got, fix
+        super().__init__(f"{where}: expected {expected}, got {got}. {fix}")
+
+    def __reduce__(self) -> tuple[type[InterpunctError], tuple[str, str, str, str]]:
+        return type(self), (self.where, self.expected, self.got, self.fix)
+
+
+class SchemaError(InterpunctError):
+    """A schema, or data that does not fit one."""
+
+    @classmethod
+    def unknown_attribute(cls, where: str, name: str, known: Iterable[str]) -> SchemaError:
+        names = ", ".join(known)
+        return cls(where, f"one of the attributes {names}", repr(name), "Check the spelling.")
+
+    @classmethod
+    def wrong_type(cls, where: str, name: str, expected: str, got: str) -> SchemaError:
+        return cls(
+            where,
+            f"{expected} in attribute {name!r}",
+            got,
+            "Cast the column, or declare the attribute with the type it has.",
+        )
+
+
+class PatternError(InterpunctError):
+    """A malformed pattern text, or a pattern that does not fit its schema."""
+
+
+class PageError(InterpunctError):
+    """Bytes or a frame that are not a page of the expected schema."""
+
+
+class FlowError(InterpunctError):
+    """A query graph that cannot be built or run."""
+
+
+class FeedError(InterpunctError):
+    """A feed that does not fit the source it is given to."""
+
+
+class StreamError(InterpunctError):
+    """A running stream that breaks its own declaration and has nowhere to put the evidence."""
+
+
+class ExpressionError(InterpunctError):
+    """An expression or a duration that cannot be understood."""
+
+    @classmethod
+    def unsupported(cls, where: str, what: str) -> ExpressionError:
+        return cls(
+            where,
+            "SQL that this system evaluates itself",
+            what,
+            "Give a Polars expression instead, such as pl.col('speed').tan().",
+        )

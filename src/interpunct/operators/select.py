@@ -1,0 +1,32 @@
+"""Select: keep the tuples for which a condition is true (null counts as false).
+
+>>> from interpunct.model.expression import predicate
+>>> from interpunct.model.page import Page
+>>> from interpunct.model.schema import Schema
+>>> s = Schema.of("ts bigint, speed double", time="ts")
+>>> keep = Select("slow", Stream(s), predicate("speed < 45", s, "where"))
+>>> keep.accept(0, Page.of_rows(s, [(1, 40.0), (2, 50.0)])).pages[0][1].frame["ts"].to_list()
+[1]
+"""
+
+from __future__ import annotations
+
+from interpunct.model.attribute_map import AttributeMap
+from interpunct.model.expression import Expression
+from interpunct.model.page import Page
+from interpunct.operators.contract import Emission, Operator, Stream
+from interpunct.operators.state import State
+
+
+class Select(Operator):
+    """A filter: every punctuation of its input holds of its output as well."""
+
+    def __init__(
+        self, name: str, stream: Stream, condition: Expression, state: State | None = None
+    ) -> None:
+        super().__init__(name, [stream], [stream], AttributeMap.identity(stream.schema), state)
+        self._condition = condition.polars
+
+    def on_page(self, port: int, page: Page) -> Emission:
+        del port
+        return self.tuples(page.frame.filter(self._condition))

@@ -1,0 +1,209 @@
+"""Source: where tuples enter, are stamped or checked, and where time is asked for.
+
+A source keeps its own word. What it has promised with a heartbeat or a punctuation it enforces,
+so every stream behind it can be believed; tuples that break a promise leave by the late output
+with their reason. Reached by backtracking while empty, it makes an enabling timestamp on demand
+(ETS section 5), or says before which moment there is no use in asking again.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import polars as pl
+
+from interpunct.model.attribute_map import AttributeMap
+from interpunct.model.late import Reason, late_rows, late_schema
+from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
+from interpunct.model.properties import Properties
+from interpunct.model.punctuation import Punctuation
+from interpunct.model.schema import END_OF_TIME, Attribute, Schema, TimeKind
+from interpunct.operators.contract import Emission, Held, Operator, Stream
+from interpunct.operators.promises import MOST_PROMISES
+from interpunct.operators.state import Record, State
+from interpunct.progress.clock import Clock
+from interpunct.progress.source_time import NotBefore, SourceTime
+from interpunct.progress.timestamps import TimeSpec
+
+_FIRST_YEAR = -62_135_596_800_000_000  # 0001-01-01, in microseconds
+_LAST_YEAR = 253_402_300_799_999_999  # 9999-12-31
+
+
+class SourceOperator(Operator):
+    """An operator without inputs in the graph: it speaks when data, time or a demand reaches it."""
+
+    @abstractmethod
+    def wake_at(self) -> int | None:
+        """The moment at which it has something to say by itself."""
+
+    @abstractmethod
+    def on_wake(self) -> Emission:
+        """That moment has come."""
+
+    def on_demand(self, wanted: int) -> Emission | NotBefore:
+        """Someone downstream waits for the heartbeat `wanted`; an empty answer means "no idea"."""
+        del wanted
+        return Emission()
+
+    def finish(self) -> Emission:
+        """Nothing more will come: the end of time."""
+        if self.output.time is None:
+            return Emission()
+        return self.heartbeat(END_OF_TIME)
+
+
+def source_schema(raw: Schema, spec: TimeSpec) -> Schema:
+    """The schema of the stream a source makes of its raw tuples."""
+    if spec.kind is TimeKind.INTERNAL:
+        assert spec.attribute is not None
+        stamp = Attribute(spec.attribute, "timestamp", pl.Datetime("us", "UTC"))
+        return Schema((*raw.attributes, stamp), time=spec.attribute, kind=spec.kind)
+    return raw.with_time(spec.attribute, spec.kind)
+
+
+@dataclass
+class _Sorted:
+    """A page taken apart: what may go on, and what goes to the late output."""
+
+    frame: pl.DataFrame
+    late: list[pl.DataFrame]
+
+
+class Source(SourceOperator):
+    """Output 0 is the stream, output 1 its late output."""
+
+    def __init__(
+        self, name: str, raw: Schema, spec: TimeSpec, clock: Clock, state: State | None = None
+    ) -> None:
+        schema = source_schema(raw, spec)
+        properties = Properties(ordered=spec.ordered)
+        outputs = [Stream(schema, properties), Stream(late_schema(schema))]
+        super().__init__(name, [Stream(raw)], outputs, AttributeMap.identity(raw), state)
+        self._clock = clock
+        clocked = schema.time is None or not schema[schema.time].dtype.is_integer()
+        self.time = SourceTime(spec, clocked=clocked)
+        initial = {"time": self.time.to_record(), "own": []}
+        self._record = Record(self.state, "source", initial)
+        self.time.restore(self._record["time"])
+        self._own = [Pattern.parse(t, schema) for t in self._record["own"]]
+
+    def on_page(self, port: int, page: Page) -> Emission:
+        del port
+        now = self._clock.now()
+        if self.time.spec.kind is TimeKind.LATENT:
+            sound = _Sorted(page.frame, [])
+        elif self.time.spec.kind is TimeKind.INTERNAL:
+            sound = _Sorted(self._stamped(page.frame, now), [])
+        else:
+            sound = self._checked(page.frame)
+        self._enforce_own(sound)
+        emission = self.tuples(sound.frame)
+        for late in sound.late:
+            emission.extend(self.tuples(late, port=1))
+        if self.output.time is not None and sound.frame.height:
+            self.time.observe(int(self.output.ticks(sound.frame).max()), now)  # type: ignore[arg-type]
+            emission.extend(self._speak(self.time.mature(now)))
+        return emission
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
+        """The feed's own promise: believed, passed on, and enforced from now on."""
+        del port
+        promised = Punctuation(Pattern(self.output, dict(punctuation.pattern.conditions)))
+        heartbeat = promised.heartbeat_ticks
+        if heartbeat is not None:
+            return self._speak(self.time.give(heartbeat))
+        if not any(promised.pattern.implies(p) for p in self._own):
+            self._own = [p for p in self._own if not p.implies(promised.pattern)]
+            self._own = [*self._own, promised.pattern][-MOST_PROMISES:]
+        return Emission([(0, Page(self.output, self.output.empty(), (promised,)))])
+
+    def wake_at(self) -> int | None:
+        return self.time.next_moment()
+
+    def on_wake(self) -> Emission:
+        return self._speak(self.time.speak(self._clock.now()))
+
+    def on_demand(self, wanted: int) -> Emission | NotBefore:
+        answer = self.time.demand(wanted, self._clock.now())
+        if isinstance(answer, NotBefore):
+            return answer
+        return Emission() if answer is None else self._speak(self.time.give(answer))
+
+    def finish(self) -> Emission:
+        self.time.give(END_OF_TIME)
+        return super().finish()
+
+    def held(self) -> Held:
+        return Held(punctuations=len(self._own) + len(self.time.promises))
+
+    def save(self) -> None:
+        self._record["time"] = self.time.to_record()
+        self._record["own"] = [p.by_name() for p in self._own]
+        self._record.save()
+
+    def _speak(self, heartbeat: int | None) -> Emission:
+        return Emission() if heartbeat is None else self.heartbeat(heartbeat)
+
+    def _stamped(self, frame: pl.DataFrame, now: int) -> pl.DataFrame:
+        stamp = pl.lit(self.time.stamp(now), pl.Int64).cast(pl.Datetime("us", "UTC"))
+        return frame.with_columns(stamp.alias(self.output.ordered_by))
+
+    def _checked(self, frame: pl.DataFrame) -> _Sorted:
+        """External tuples without those whose time is missing, absurd, late or out of order."""
+        ticks = self.output.ticks(frame)
+        if self._plainly_sound(ticks):
+            return _Sorted(frame, [])
+        sound = _Sorted(frame, [])
+        self._reject(sound, ticks.is_null(), Reason.NULL_TIME)
+        ticks = self.output.ticks(sound.frame)
+        if not self.output[self.output.ordered_by].dtype.is_integer():
+            self._reject(sound, ~ticks.is_between(_FIRST_YEAR, _LAST_YEAR), Reason.ABSURD_TIME)
+        ticks = self.output.ticks(sound.frame)
+        self._reject(sound, ticks <= self.time.given, Reason.LATE, self.time.given)
+        self._reject_disorder(sound)
+        return sound
+
+    def _plainly_sound(self, ticks: pl.Series) -> bool:
+        """The common case, decided by two comparisons: sorted, and all of it new."""
+        if ticks.null_count() or not ticks.is_sorted():
+            return False
+        first, last = int(ticks[0]), int(ticks[-1])
+        since = max(self.time.given, self.time.greatest - 1)
+        return first > since and first >= _FIRST_YEAR and last <= _LAST_YEAR
+
+    def _reject_disorder(self, sound: _Sorted) -> None:
+        """Tuples behind those before them: by anything when ordered, by more than δ when bounded.
+
+        With no delay in the bound each tuple promises at once for those after it, also within
+        its page, so that the way tuples are cut into pages makes no difference.
+        """
+        ticks = self.output.ticks(sound.frame)
+        before = ticks.cum_max().shift(1).fill_null(self.time.greatest)
+        reached = before.clip(lower_bound=self.time.greatest)
+        bounds = self.time.spec.bounds
+        if bounds is None:
+            self._reject(sound, ticks < reached, Reason.DISORDER, reached)
+        elif bounds.delay == 0:
+            limit = reached - bounds.skew
+            self._reject(sound, ticks <= limit, Reason.LATE, limit)
+
+    def _enforce_own(self, sound: _Sorted) -> None:
+        for pattern in self._own:
+            self._reject(sound, pattern.mask(sound.frame), Reason.PUNCTUATED)
+
+    def _reject(
+        self,
+        sound: _Sorted,
+        bad: pl.Series,
+        reason: Reason,
+        missed: pl.Series | int | None = None,
+    ) -> None:
+        if not bad.any():
+            return
+        if isinstance(missed, pl.Series):
+            missed = missed.filter(bad)
+        rows = sound.frame.filter(bad)
+        sound.late.append(late_rows(self.output, rows, self.name, reason, missed))
+        sound.frame = sound.frame.filter(~bad)

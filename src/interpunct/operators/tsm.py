@@ -1,0 +1,198 @@
+"""Idle-waiting inputs: timestamp-memory registers and the tuples waiting behind them.
+
+ETS section 4.1 keeps one TSM register per input: the timestamp of the last thing that input
+showed. With τ the least register, tuple by tuple, an operator may process any tuple stamped τ
+(Figures 5 and 6). Repeated until nothing is left to do, that releases exactly the tuples stamped
+at or below the least register, which is how it is done here for whole pages.
+
+On an input declared ordered a tuple moves the register; on a disordered one only a heartbeat
+does, and the tuples behind it are put in order as they leave.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from interpunct.model.schema import START_OF_TIME, Schema
+from interpunct.operators.contract import Demand, Held, Stream
+from interpunct.operators.state import Record, Shelf, State
+
+MOST_RUNS = 64  # sorted runs an input keeps before the smaller half is merged into one
+
+
+@dataclass(order=True)
+class _Run:
+    """A sorted frame that waits; `start` is how much of it has already left."""
+
+    first: int
+    key: int
+    rows: int = field(compare=False)
+    start: int = field(compare=False, default=0)
+
+
+class Waiting:
+    """The tuples waiting on one input, as sorted runs by first timestamp."""
+
+    def __init__(self, state: State, name: str, schema: Schema) -> None:
+        self._schema = schema
+        self._shelf = Shelf(state, name, schema)
+        self._record = Record(state, f"{name}~", {"runs": [], "next": 0})
+        self._runs = [_Run(*r) for r in self._record["runs"]]
+        self._next: int = self._record["next"]
+        self.rows = sum(r.rows for r in self._runs)
+
+    @property
+    def first(self) -> int | None:
+        return self._runs[0].first if self._runs else None
+
+    def add(self, frame: pl.DataFrame, ticks: pl.Series) -> None:
+        if not ticks.is_sorted():
+            frame = frame.sort(self._schema.ordered_by, maintain_order=True)
+            ticks = self._schema.ticks(frame)
+        self._push(frame, int(ticks[0]))
+        if len(self._runs) > MOST_RUNS:
+            self._merge_small_runs()
+
+    def take(self, upto: int) -> list[pl.DataFrame]:
+        """Remove and return every tuple stamped at or below `upto`, as sorted frames."""
+        taken: list[pl.DataFrame] = []
+        left: list[_Run] = []
+        reached = 0
+        for run in self._runs:
+            if run.first > upto:
+                break
+            reached += 1
+            frame = self._remaining(run)
+            ticks = self._schema.ticks(frame)
+            cut = int(ticks.search_sorted(upto, side="right"))
+            taken.append(frame.head(cut))
+            self.rows -= cut
+            if cut == frame.height:
+                self._shelf.drop(run.key)
+            else:
+                left.append(_Run(int(ticks[cut]), run.key, run.rows - cut, run.start + cut))
+        if reached:
+            del self._runs[:reached]
+            for run in left:
+                insort(self._runs, run)
+        return taken
+
+    def all(self) -> pl.DataFrame:
+        """Everything that waits, in no particular order."""
+        return pl.concat([self._schema.empty(), *(self._remaining(r) for r in self._runs)])
+
+    def nbytes(self) -> int:
+        return self._shelf.nbytes()
+
+    def save(self) -> None:
+        self._record["runs"] = [[r.first, r.key, r.rows, r.start] for r in self._runs]
+        self._record["next"] = self._next
+        self._record.save()
+        self._shelf.save()
+
+    def _push(self, frame: pl.DataFrame, first: int) -> None:
+        self._shelf.put(self._next, frame)
+        insort(self._runs, _Run(first, self._next, frame.height))
+        self._next += 1
+        self.rows += frame.height
+
+    def _remaining(self, run: _Run) -> pl.DataFrame:
+        frame = self._shelf.get(run.key)
+        return frame.slice(run.start) if run.start else frame
+
+    def _merge_small_runs(self) -> None:
+        """Merge the smaller half, so each tuple is merged a logarithmic number of times."""
+        small = sorted(self._runs, key=lambda r: r.rows)[: MOST_RUNS // 2]
+        chosen = {r.key for r in small}
+        frames = [self._remaining(r) for r in self._runs if r.key in chosen]
+        self._runs = [r for r in self._runs if r.key not in chosen]
+        for run in small:
+            self._shelf.drop(run.key)
+            self.rows -= run.rows
+        merged = in_order(self._schema, frames)
+        self._push(merged, int(self._schema.ticks(merged)[0]))
+
+
+class TsmInputs:
+    """The registers and waiting tuples of all inputs of an idle-waiting operator."""
+
+    def __init__(self, state: State, inputs: Sequence[Stream]) -> None:
+        self._inputs = tuple(inputs)
+        start = [START_OF_TIME] * len(inputs)
+        self._record = Record(state, "tsm", {"registers": start, "sure": start})
+        self.registers: list[int] = list(self._record["registers"])
+        self._sure: list[int] = list(self._record["sure"])
+        self.waiting = [Waiting(state, f"wait{i}", s.schema) for i, s in enumerate(inputs)]
+
+    @property
+    def least(self) -> int:
+        """τ: everything stamped at or below it may be processed."""
+        return min(self.registers)
+
+    @property
+    def sure(self) -> int:
+        """The heartbeat that holds over all inputs: what comes later is stamped above it.
+
+        A tuple stamped t on an ordered input says only t − 1, since more tuples stamped t may
+        follow it; a heartbeat τ says τ.
+        """
+        return min(self._sure)
+
+    @property
+    def rows(self) -> int:
+        return sum(w.rows for w in self.waiting)
+
+    def add(self, port: int, frame: pl.DataFrame) -> None:
+        """Tuples arrive; on an ordered input the last of them moves the register."""
+        ticks = self._inputs[port].schema.ticks(frame)
+        self.waiting[port].add(frame, ticks)
+        if self._inputs[port].properties.ordered:
+            last = int(ticks[-1])
+            self.registers[port] = max(self.registers[port], last)
+            self._sure[port] = max(self._sure[port], last - 1)
+
+    def promise(self, port: int, heartbeat: int) -> None:
+        """A heartbeat arrives: nothing at or below it will come on this input."""
+        self.registers[port] = max(self.registers[port], heartbeat)
+        self._sure[port] = max(self._sure[port], heartbeat)
+
+    def take(self) -> list[list[pl.DataFrame]]:
+        """Per port, the sorted frames that may be processed now."""
+        least = self.least
+        return [w.take(least) for w in self.waiting]
+
+    def first_waiting(self) -> int | None:
+        return min((w.first for w in self.waiting if w.first is not None), default=None)
+
+    def needs(self) -> Demand | None:
+        """The heartbeat that would release the first waiting tuple, and who must give it."""
+        first = self.first_waiting()
+        return None if first is None else self.demand(first)
+
+    def demand(self, wanted: int) -> Demand | None:
+        """The input that lags most, if it lags behind `wanted`."""
+        port = self.registers.index(self.least)
+        return Demand(port, wanted) if self.registers[port] < wanted else None
+
+    def held(self) -> Held:
+        return Held(tuples=self.rows, bytes=sum(w.nbytes() for w in self.waiting))
+
+    def save(self) -> None:
+        self._record.update({"registers": self.registers, "sure": self._sure})
+        self._record.save()
+        for waiting in self.waiting:
+            waiting.save()
+
+
+def in_order(schema: Schema, frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """Sorted frames as one sorted frame."""
+    if len(frames) == 1:
+        return frames[0]
+    frame = pl.concat(frames)
+    if schema.ticks(frame).is_sorted():
+        return frame
+    return frame.sort(schema.ordered_by, maintain_order=True)

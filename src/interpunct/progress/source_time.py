@@ -1,0 +1,127 @@
+"""What one source knows of its own time: the rules that turn arrivals and waiting into heartbeats.
+
+A heartbeat τ given by a source promises that everything it sends later is stamped above τ. It
+starts before all time, never falls, and ends at the end of time when the source has finished.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from interpunct.model.schema import END_OF_TIME, START_OF_TIME, TimeKind
+from interpunct.progress.timestamps import TimeSpec
+
+
+@dataclass(frozen=True)
+class NotBefore:
+    """A source's answer to a demand it cannot meet yet: ask again at this moment of the clock."""
+
+    moment: int
+
+
+class SourceTime:
+    """The time register of one source, in ticks and in microseconds of the clock."""
+
+    def __init__(self, spec: TimeSpec, *, clocked: bool = True) -> None:
+        self.spec = spec
+        # An integer time domain (sequence numbers) has no relation to the clock.
+        self.clocked = clocked
+        self.given = START_OF_TIME  # the greatest heartbeat given so far
+        self.greatest = START_OF_TIME  # the greatest timestamp seen
+        self.arrived: int | None = None  # when the last tuple arrived
+        self.last_tick = START_OF_TIME  # when a periodic source last spoke
+        self.promises: deque[tuple[int, int]] = deque()  # (moment, heartbeat), both rising
+
+    @property
+    def finished(self) -> bool:
+        return self.given >= END_OF_TIME
+
+    def stamp(self, now: int) -> int:
+        """The internal timestamp of a tuple entering now: never at or below a heartbeat given."""
+        return max(now, self.given + 1, self.greatest)
+
+    def observe(self, greatest: int, now: int) -> None:
+        """A page whose greatest timestamp is this has arrived."""
+        self.greatest = max(self.greatest, greatest)
+        self.arrived = now
+        bounds = self.spec.bounds
+        if bounds is not None:
+            self._promise(now + bounds.delay, self.greatest - bounds.skew)
+
+    def _promise(self, moment: int, heartbeat: int) -> None:
+        """Keep only promises that say more the later they mature: at most one per arrival page."""
+        if heartbeat <= self.given:
+            return
+        if self.promises and self.promises[-1][1] >= heartbeat:
+            return
+        if self.promises and self.promises[-1][0] == moment:
+            self.promises.pop()
+        self.promises.append((moment, heartbeat))
+
+    def mature(self, now: int) -> int | None:
+        """The heartbeat that the bounds promise by now, if it says anything new."""
+        heartbeat = START_OF_TIME
+        while self.promises and self.promises[0][0] <= now:
+            heartbeat = self.promises.popleft()[1]
+        return self.give(heartbeat)
+
+    def give(self, heartbeat: int) -> int | None:
+        """Record a heartbeat and return it, or None when it says nothing new."""
+        if heartbeat <= self.given:
+            return None
+        self.given = heartbeat
+        return heartbeat
+
+    def demand(self, wanted: int, now: int) -> int | NotBefore | None:
+        """An enabling timestamp, when one could be had, or None when nothing is known.
+
+        Internal: the clock. External: t + τ − δ, where the last tuple was stamped t and arrived
+        τ ago (ETS section 5), for sources whose bounds give δ.
+        """
+        if self.spec.ets.mode != "on-demand" or self.given >= wanted:
+            return None
+        if self.spec.kind is TimeKind.INTERNAL:
+            return NotBefore(wanted) if wanted > now else now
+        bounds = self.spec.bounds
+        if bounds is None or self.arrived is None or not self.clocked:
+            return NotBefore(self.promises[0][0]) if self.promises else None
+        reached = self.greatest + (now - self.arrived) - bounds.skew
+        matured = self.arrived + bounds.delay
+        if now < matured:
+            return NotBefore(matured)
+        return NotBefore(now + wanted - reached) if wanted > reached else reached
+
+    def next_moment(self) -> int | None:
+        """When this source has something to say by itself: a promise maturing, a period ending."""
+        moments = [self.promises[0][0]] if self.promises else []
+        if self.spec.ets.mode == "periodic" and not self.finished:
+            moments.append(self.last_tick + self.spec.ets.every)
+        return min(moments, default=None)
+
+    def speak(self, now: int) -> int | None:
+        """The heartbeat due at this moment, if any, for promises and for periodic sources."""
+        matured = self.mature(now)
+        if self.spec.ets.mode != "periodic" or now < self.last_tick + self.spec.ets.every:
+            return matured
+        self.last_tick = now - now % self.spec.ets.every
+        if self.spec.kind is TimeKind.INTERNAL:
+            return self.give(now) or matured
+        if self.spec.bounds is None or self.arrived is None or not self.clocked:
+            return matured
+        return self.give(self.greatest + (now - self.arrived) - self.spec.bounds.skew) or matured
+
+    def to_record(self) -> dict[str, object]:
+        """All of it, for state."""
+        return {
+            "given": self.given, "greatest": self.greatest, "arrived": self.arrived,
+            "last_tick": self.last_tick, "promises": [list(p) for p in self.promises],
+        }  # fmt: skip
+
+    def restore(self, record: dict[str, object]) -> None:
+        self.given = int(record["given"])  # type: ignore[call-overload]
+        self.greatest = int(record["greatest"])  # type: ignore[call-overload]
+        arrived = record["arrived"]
+        self.arrived = None if arrived is None else int(arrived)  # type: ignore[call-overload]
+        self.last_tick = int(record["last_tick"])  # type: ignore[call-overload]
+        self.promises = deque((m, h) for m, h in record["promises"])  # type: ignore[attr-defined]

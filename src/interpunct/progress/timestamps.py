@@ -1,0 +1,109 @@
+"""How a source's tuples are stamped, and when it speaks of time (ETS section 5).
+
+>>> external("ts", bounds=bounds(skew="30s")).bounds.skew
+30000000
+>>> internal("arrived", ets=periodic("100ms")).ets.every
+100000
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from interpunct.model.durations import duration, format_duration
+from interpunct.model.errors import FlowError
+from interpunct.model.schema import TimeKind
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A skew bound (t, δ) of a stream against itself (Heartbeats section 2, out-of-order bound).
+
+    Once a tuple stamped τ has arrived, every tuple arriving more than `delay` later is stamped
+    above τ − `skew`. Both are ticks; for an integer time domain `skew` counts in its own units.
+    """
+
+    delay: int = 0
+    skew: int = 0
+
+    def __str__(self) -> str:
+        return f"(t={format_duration(self.delay)}, δ={format_duration(self.skew)})"
+
+
+def bounds(delay: str | timedelta | int = 0, skew: str | timedelta | int = 0) -> Bounds:
+    """A bound on disorder: after `delay` of waiting, no tuple is more than `skew` behind."""
+    return Bounds(duration(delay, "bounds(delay=…)"), duration(skew, "bounds(skew=…)"))
+
+
+@dataclass(frozen=True)
+class Ets:
+    """When a source makes enabling timestamps: `never`, `periodic` or `on-demand`."""
+
+    mode: str = "on-demand"
+    every: int = 0
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("never", "periodic", "on-demand"):
+            raise FlowError(
+                "ets", "'never', 'on-demand' or periodic(every)", repr(self.mode), "Choose one."
+            )
+        if (self.mode == "periodic") != (self.every > 0):
+            raise FlowError(
+                "ets", "an interval above zero with periodic, and only there",
+                f"{self.mode} every {self.every}", "Write periodic('100ms').",
+            )  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"every {format_duration(self.every)}" if self.every else self.mode
+
+
+def periodic(every: str | timedelta | int) -> Ets:
+    """A heartbeat each `every`, asked for or not (case B of ETS section 6)."""
+    return Ets("periodic", duration(every, "periodic(every)"))
+
+
+@dataclass(frozen=True)
+class TimeSpec:
+    """The time of a source: its kind, the attribute that carries it, its bounds, its ETS mode.
+
+    An external stream without bounds is declared *ordered*: its times never decrease.
+    """
+
+    kind: TimeKind
+    attribute: str | None
+    bounds: Bounds | None = None
+    ets: Ets = field(default_factory=Ets)
+
+    @property
+    def ordered(self) -> bool:
+        if self.kind is TimeKind.INTERNAL:
+            return True
+        return self.kind is TimeKind.EXTERNAL and self.bounds is None
+
+    def __str__(self) -> str:
+        if self.kind is TimeKind.LATENT:
+            return "latent"
+        disorder = "ordered" if self.bounds is None else f"bounds {self.bounds}"
+        return f"{self.kind.value} {self.attribute}, {disorder}, ETS {self.ets}"
+
+
+def _mode(ets: Ets | str) -> Ets:
+    return Ets(ets) if isinstance(ets, str) else ets
+
+
+def external(
+    attribute: str, bounds: Bounds | None = None, ets: Ets | str = "on-demand"
+) -> TimeSpec:
+    """Stamped by the application, in `attribute`; ordered unless `bounds` say how disordered."""
+    return TimeSpec(TimeKind.EXTERNAL, attribute, bounds, _mode(ets))
+
+
+def internal(attribute: str, ets: Ets | str = "on-demand") -> TimeSpec:
+    """Stamped by the system as tuples enter it, in an attribute of this name that it adds."""
+    return TimeSpec(TimeKind.INTERNAL, attribute, None, _mode(ets))
+
+
+def latent() -> TimeSpec:
+    """Not stamped: tuples pass unions as they come, and nothing waits for them."""
+    return TimeSpec(TimeKind.LATENT, None, None, Ets("never"))

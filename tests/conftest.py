@@ -1,0 +1,19 @@
+"""Shared settings: property tests are the same on every run and print what would reproduce them."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "default",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.register_profile("explore", parent=settings.get_profile("default"),
+                          derandomize=False, max_examples=2000)  # fmt: skip
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
