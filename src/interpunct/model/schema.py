@@ -144,15 +144,20 @@ class Schema:
     def with_time(self, time: str | None, kind: TimeKind | None = None) -> Schema:
         return replace(self, time=time, kind=self.kind if kind is None else kind)
 
-    def empty(self) -> pl.DataFrame:
+    @cached_property
+    def _empty(self) -> pl.DataFrame:
         return pl.DataFrame(schema=self.polars)
+
+    def empty(self) -> pl.DataFrame:
+        """A frame without tuples; one per schema, since frames are never changed in place."""
+        return self._empty
 
     def ticks(self, frame: pl.DataFrame) -> pl.Series:
         """The time column of a frame as ticks, without copying."""
-        return frame.get_column(self.ordered_by).to_physical().cast(pl.Int64)
+        return frame.get_column(self.ordered_by).cast(pl.Int64)
 
     def ticks_expr(self) -> pl.Expr:
-        return pl.col(self.ordered_by).to_physical().cast(pl.Int64)
+        return pl.col(self.ordered_by).cast(pl.Int64)
 
     def value_of(self, ticks: int) -> Any:
         """The value of the time attribute that stands at this tick."""

@@ -19,6 +19,7 @@ import polars as pl
 
 from interpunct.model.attribute_map import AttributeMap, Origin
 from interpunct.model.expression import Aggregate as AggregateExpression
+from interpunct.model.frames import stacked
 from interpunct.model.page import Page
 from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
@@ -105,7 +106,7 @@ class Aggregate(Operator):
             parts.append(fresh)
         if not parts:
             return self.output.empty()
-        spread = self._windows.spread(pl.concat(parts), PANE, before, closed)
+        spread = self._windows.spread(stacked(parts), PANE, before, closed)
         results = self._partials.finish(spread)
         return results.select(self.output.names).sort(self._sort_columns())
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from interpunct.model.frames import stacked
 from interpunct.model.page import Page
 from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
@@ -111,7 +112,7 @@ class WindowJoin(Operator):
             gone = pl.col(self._shape.tick(0)) + self.spec.windows[0] <= sure
             passed.append(lonely.filter(gone))
             unmet.add(lonely, sure)
-        return self._shape.alone(pl.concat(passed), self.spec.windows[0])
+        return self._shape.alone(stacked(passed), self.spec.windows[0])
 
     def _member(self, port: int, frame: pl.DataFrame) -> pl.DataFrame:
         """An input's tuples under the names they have in the result, with ticks and a number."""
@@ -129,7 +130,7 @@ class WindowJoin(Operator):
             for other in self._order(port):
                 combined = self._extended(combined, port, other, fresh)
             parts.append(self._within_all_windows(combined))
-        return pl.concat([p.select(self._shape.combined_names()) for p in parts])
+        return stacked([p.select(self._shape.combined_names()) for p in parts])
 
     def _order(self, port: int) -> list[int]:
         return [j for j in range(len(self.inputs)) if j != port]
@@ -144,7 +145,7 @@ class WindowJoin(Operator):
         ticks = combined[times[0]]
         stored = self._windows[other].between(ticks, *reach)
         mine = fresh[other]
-        candidates = stored if other < port or mine is None else pl.concat([stored, mine])
+        candidates = stored if other < port or mine is None else stacked([stored, mine])
         return band_join(combined, candidates, self.spec.keys, times, *reach)
 
     def _within_all_windows(self, combined: pl.DataFrame) -> pl.DataFrame:
@@ -164,7 +165,7 @@ class WindowJoin(Operator):
         emission = Emission()
         found = [r for r in results if r.height]
         if found:
-            frame = self._shape.finished(pl.concat(found))
+            frame = self._shape.finished(stacked(found))
             self._record["last"] = int(self.output.ticks(frame)[-1])
             emission = self.tuples(frame)
         emission.extend(self._settle())

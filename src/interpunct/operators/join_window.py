@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from interpunct.model.frames import stacked
 from interpunct.model.schema import Schema
 from interpunct.operators.contract import Held
 from interpunct.operators.join_schema import ID
@@ -34,7 +35,7 @@ class JoinWindow:
         low = (int(ticks.min()) - before) // self._width  # type: ignore[arg-type]
         high = (int(ticks.max()) + after) // self._width  # type: ignore[arg-type]
         keys = sorted(k for k in self._stored if low <= k <= high)
-        return pl.concat([self._schema.empty(), *(self._stored.get(k) for k in keys)])
+        return stacked([self._schema.empty(), *(self._stored.get(k) for k in keys)])
 
     def expire(self, sure: int) -> None:
         """Drop the shelves whose last tuple no later one can meet."""
@@ -42,7 +43,7 @@ class JoinWindow:
             self._stored.drop(key)
 
     def all(self) -> pl.DataFrame:
-        return pl.concat([self._schema.empty(), *(self._stored.get(k) for k in self._stored)])
+        return stacked([self._schema.empty(), *(self._stored.get(k) for k in self._stored)])
 
     def held(self) -> Held:
         return Held(self._stored.height, self._stored.nbytes())
@@ -84,7 +85,7 @@ class Unmet(JoinWindow):
             gone = pl.col(self._tick) + self._window <= sure
             passed.append(frame.filter(gone))
             self._stored.put(key, frame.filter(~gone))
-        return pl.concat(passed)
+        return stacked(passed)
 
     def first(self) -> int | None:
         """The least timestamp of a tuple that has met nobody."""

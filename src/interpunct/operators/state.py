@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from interpunct.model.frames import stacked
 from interpunct.model.page import Page
 from interpunct.model.schema import Schema
 
@@ -145,17 +146,19 @@ class Shelf:
             return self._schema.empty()
         pieces = self._load(key)
         if len(pieces) > 1:
-            pieces[:] = [pl.concat(pieces)]
+            frame = stacked(pieces)
+            pieces[:] = [frame.rechunk() if frame.n_chunks() > 32 else frame]
         return pieces[0]
 
     def append(self, key: int, frame: pl.DataFrame) -> None:
         pieces = self._load(key) if key in self.rows else self._pieces.setdefault(key, [])
         pieces.append(frame)
-        if len(pieces) >= 16 and pieces[0].height <= sum(p.height for p in pieces[1:]):
-            pieces[:] = [pl.concat(pieces)]
+        rows = self.rows.get(key, 0) + frame.height
+        if len(pieces) >= 16 and rows >= 2 * pieces[0].height:
+            pieces[:] = [stacked(pieces).rechunk()]
         elif len(pieces) >= 256:
-            pieces[1:] = [pl.concat(pieces[1:])]
-        self._changed(key, self.rows.get(key, 0) + frame.height)
+            pieces[1:] = [stacked(pieces[1:]).rechunk()]
+        self._changed(key, rows)
 
     def put(self, key: int, frame: pl.DataFrame) -> None:
         if frame.height == 0:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from interpunct.model.frames import stacked
 from interpunct.model.schema import START_OF_TIME, Schema
 from interpunct.operators.contract import Demand, Held, Stream
 from interpunct.operators.state import Record, Shelf, State
@@ -68,10 +69,11 @@ class Waiting:
             reached += 1
             frame = self._remaining(run)
             ticks = self._schema.ticks(frame)
-            cut = int(ticks.search_sorted(upto, side="right"))
+            whole = ticks[-1] <= upto
+            cut = frame.height if whole else int(ticks.search_sorted(upto, side="right"))
             taken.append(frame.head(cut))
             self.rows -= cut
-            if cut == frame.height:
+            if whole:
                 self._shelf.drop(run.key)
             else:
                 left.append(_Run(int(ticks[cut]), run.key, run.rows - cut, run.start + cut))
@@ -83,7 +85,7 @@ class Waiting:
 
     def all(self) -> pl.DataFrame:
         """Everything that waits, in no particular order."""
-        return pl.concat([self._schema.empty(), *(self._remaining(r) for r in self._runs)])
+        return stacked([self._schema.empty(), *(self._remaining(r) for r in self._runs)])
 
     def nbytes(self) -> int:
         return self._shelf.nbytes()
@@ -192,7 +194,7 @@ def in_order(schema: Schema, frames: list[pl.DataFrame]) -> pl.DataFrame:
     """Sorted frames as one sorted frame."""
     if len(frames) == 1:
         return frames[0]
-    frame = pl.concat(frames)
+    frame = stacked(frames)
     if schema.ticks(frame).is_sorted():
         return frame
     return frame.sort(schema.ordered_by, maintain_order=True)

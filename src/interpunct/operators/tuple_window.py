@@ -16,6 +16,7 @@ import polars as pl
 from interpunct.model.attribute_map import AttributeMap, Origin
 from interpunct.model.errors import FlowError
 from interpunct.model.expression import Aggregate as AggregateExpression
+from interpunct.model.frames import stacked
 from interpunct.model.page import Page
 from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
@@ -65,7 +66,7 @@ class TupleWindow(Operator):
         del port
         fresh = self._numbered(page.frame.select(self._columns))
         self._counts.put(0, self._last_numbers(fresh))
-        open_tuples = pl.concat([self._open.get(0), fresh.select(self._open.get(0).columns)])
+        open_tuples = stacked([self._open.get(0), fresh.select(self._open.get(0).columns)])
         results = self._complete(open_tuples)
         self._open.put(0, self._still_needed(open_tuples))
         return self.tuples(results)
@@ -94,7 +95,7 @@ class TupleWindow(Operator):
         )
 
     def _last_numbers(self, fresh: pl.DataFrame) -> pl.DataFrame:
-        both = pl.concat([self._counts.get(0), fresh.select(*self._by, INDEX)])
+        both = stacked([self._counts.get(0), fresh.select(*self._by, INDEX)])
         if not self._by:
             return both.select(pl.col(INDEX).max())
         return both.group_by(self._by).agg(pl.col(INDEX).max())
