@@ -35,19 +35,21 @@ class Vertex:
     inputs: list[Arc] = field(default_factory=list)
     outputs: list[Arc] = field(default_factory=list)
     control: deque[Feedback] = field(default_factory=deque)
+    readers: dict[int, list[Arc]] = field(default_factory=dict)  # the output arcs by port
+    source: SourceOperator | None = field(init=False)  # the operator, if it is one
+    is_sink: bool = field(init=False)
 
-    @property
-    def is_source(self) -> bool:
-        return isinstance(self.operator, SourceOperator)
-
-    @property
-    def is_sink(self) -> bool:
-        return isinstance(self.operator, Sink)
+    def __post_init__(self) -> None:
+        self.source = self.operator if isinstance(self.operator, SourceOperator) else None
+        self.is_sink = isinstance(self.operator, Sink)
 
     def oldest_input(self) -> Arc | None:
         """The input arc whose first page has waited longest."""
-        filled = [a for a in self.inputs if a.pages]
-        return min(filled, key=lambda a: a.pages[0][0]) if filled else None
+        oldest: Arc | None = None
+        for arc in self.inputs:
+            if arc.pages and (oldest is None or arc.pages[0][0] < oldest.pages[0][0]):
+                oldest = arc
+        return oldest
 
     def filled_output(self) -> Arc | None:
         """An output arc with pages, not counting those to sinks, which empty themselves."""
@@ -61,6 +63,7 @@ def wired(component: list[Description], graph: Graph, built: dict[str, Operator]
         for port, consumer, entry in graph.consumers(description.name):
             arc = Arc(vertices[description.name], port, vertices[consumer], entry)
             vertices[description.name].outputs.append(arc)
+            vertices[description.name].readers.setdefault(port, []).append(arc)
             vertices[consumer].inputs.append(arc)
     for vertex in vertices.values():
         vertex.inputs.sort(key=lambda a: a.input)

@@ -22,10 +22,10 @@ from interpunct.engine.arcs import Vertex
 from interpunct.engine.metrics import Metrics
 from interpunct.engine.trace import Trace
 from interpunct.model.feedback import Feedback
+from interpunct.model.late import is_late
 from interpunct.model.page import Page
-from interpunct.operators.contract import Demand, Emission
-from interpunct.operators.source import SourceOperator
-from interpunct.progress.clock import Clock
+from interpunct.operators.contract import Demand, Emission, Operator
+from interpunct.progress.clock import Clock, ScriptedClock
 from interpunct.progress.source_time import NotBefore
 
 
@@ -43,8 +43,13 @@ class Component:
         self.vertices = vertices
         self._unclaimed = unclaimed  # late outputs that nobody reads
         self._clock, self._metrics, self._trace = clock, metrics, trace
+        self._sources = [(v, v.source) for v in vertices if v.source is not None]
+        self._askers = [v for v in vertices if type(v.operator).needs is not Operator.needs]
+        self._idle_prone = [v for v in vertices if v.operator.idle_waiting]
         self._current: Vertex | None = None
+        self._resting: list[str] = []  # operators that hold tuples while nothing can run
         self._entries = 0
+        self.cost = 0  # what a step takes on a scripted clock, in microseconds
         self._asked: dict[Vertex, Demand] = {}
         self._wakeups: dict[Vertex, int] = {}
 
@@ -56,9 +61,9 @@ class Component:
 
     def finish(self, source: Vertex) -> None:
         """A feed has ended."""
-        assert isinstance(source.operator, SourceOperator)
+        assert source.source is not None
         self._note("finish", source)
-        self._dispatch(source, source.operator.finish())
+        self._dispatch(source, source.source.finish())
 
     def send_feedback(self, vertex: Vertex, feedback: Feedback) -> None:
         """Control goes out of band and before data."""
@@ -67,22 +72,20 @@ class Component:
     def wake_at(self) -> int | None:
         """The earliest moment at which something here can move without new data."""
         moments = list(self._wakeups.values())
-        for vertex in self.vertices:
-            if isinstance(vertex.operator, SourceOperator):
-                moment = vertex.operator.wake_at()
-                if moment is not None:
-                    moments.append(moment)
+        for _, source in self._sources:
+            moment = source.wake_at()
+            if moment is not None:
+                moments.append(moment)
         return min(moments, default=None)
 
     def wake(self) -> None:
         """Let the sources whose moment has come speak, and those who waited ask again."""
         now = self._clock.now()
-        for vertex in self.vertices:
-            if isinstance(vertex.operator, SourceOperator):
-                moment = vertex.operator.wake_at()
-                if moment is not None and moment <= now:
-                    self._note("wake", vertex)
-                    self._dispatch(vertex, vertex.operator.on_wake())
+        for vertex, source in self._sources:
+            moment = source.wake_at()
+            if moment is not None and moment <= now:
+                self._note("wake", vertex)
+                self._dispatch(vertex, source.on_wake())
         for vertex in [v for v, moment in self._wakeups.items() if moment <= now]:
             del self._wakeups[vertex]
             self._asked.pop(vertex, None)
@@ -99,6 +102,7 @@ class Component:
             return True
         waiting = self._unasked()
         if waiting is None:
+            self._rest()
             return False
         self._current = self._next_operator(waiting)
         return True
@@ -108,6 +112,10 @@ class Component:
         arc = vertex.oldest_input()
         if arc is None:
             return
+        self._resume()
+        if self.cost:
+            assert isinstance(self._clock, ScriptedClock)
+            self._clock.advance(self.cost)
         _, page = arc.pages.popleft()
         self._metrics.buffered(-len(page))
         self._note("execute", vertex, page)
@@ -136,7 +144,7 @@ class Component:
             elif demand is not None:
                 demand = vertex.operator.demand(demand.wanted)
             arc = vertex.inputs[demand.port if demand is not None else 0]
-            if arc.producer.is_source:
+            if arc.producer.source is not None:
                 return self._at_source(arc.producer, demand, waiting)
             vertex = arc.producer
             self._note("backtrack", vertex)
@@ -148,8 +156,8 @@ class Component:
         self._note("backtrack", source)
         if demand is None or waiting is None:
             return None
-        assert isinstance(source.operator, SourceOperator)
-        answer = source.operator.on_demand(demand.wanted)
+        assert source.source is not None
+        answer = source.source.on_demand(demand.wanted)
         if isinstance(answer, NotBefore):
             self._wakeups[waiting] = answer.moment
             self._note("wake-up", waiting, detail=f"at {answer.moment}")
@@ -168,13 +176,23 @@ class Component:
 
     def _unasked(self) -> Vertex | None:
         """An operator that waits and whose demand has not been put to a source yet."""
-        for vertex in self.vertices:
-            if vertex.is_sink or vertex.is_source:
-                continue
+        for vertex in self._askers:
             need = vertex.operator.needs()
             if need is not None and self._asked.get(vertex) != need:
                 return vertex
         return None
+
+    def _rest(self) -> None:
+        """Nothing can run: operators that hold tuples back are idle-waiting from now on."""
+        for vertex in self._idle_prone:
+            if vertex.name not in self._resting and vertex.operator.waiting():
+                self._resting.append(vertex.name)
+                self._metrics.rest(vertex.name, self._clock.now())
+
+    def _resume(self) -> None:
+        """Something runs: whoever waited is being served."""
+        while self._resting:
+            self._metrics.resume(self._resting.pop(), self._clock.now())
 
     def _control(self) -> None:
         """Feedback first: each message to its operator, what it relays to those upstream."""
@@ -191,8 +209,8 @@ class Component:
     def _dispatch(self, vertex: Vertex, emission: Emission) -> None:
         """Pages into the buffers of their arcs (sinks take them at once), feedback upstream."""
         for port, page in emission.pages:
-            readers = [a for a in vertex.outputs if a.port == port]
-            if not readers and page.height:
+            readers = vertex.readers.get(port, ())
+            if not readers and page.height and is_late(page.schema):
                 self._unclaimed(vertex.name, page)
             for arc in readers:
                 if arc.consumer.is_sink:

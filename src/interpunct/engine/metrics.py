@@ -9,38 +9,59 @@ from interpunct.engine.arcs import Vertex
 
 @dataclass
 class Metrics:
-    """`queued` counts tuples and punctuations in buffers and waiting in idle-waiting operators;
-    `idle_waiting` is, per operator, how long (µs) it held tuples back."""
+    """`queued` counts tuples and punctuations in buffers and waiting in idle-waiting operators.
+
+    Two times are kept for each of those operators, in µs. `held_back` is how long it has held
+    tuples at all, which includes the work that frees them; `idle_waiting` is the part in which
+    nothing could run, so that only an arrival or the passing of time could help.
+    """
 
     steps: int = 0
     ets: int = 0
     queued: int = 0
     peak_queue: int = 0
+    held_back: dict[str, int] = field(default_factory=dict)
     idle_waiting: dict[str, int] = field(default_factory=dict)
     _waiting: dict[str, int] = field(default_factory=dict)
-    _since: dict[str, int] = field(default_factory=dict)
+    _held_since: dict[str, int] = field(default_factory=dict)
+    _idle_since: dict[str, int] = field(default_factory=dict)
 
     def buffered(self, change: int) -> None:
         self.queued += change
-        self.peak_queue = max(self.peak_queue, self.queued)
+        if self.queued > self.peak_queue:
+            self.peak_queue = self.queued
 
     def observe(self, vertex: Vertex, now: int) -> None:
         """After an idle-waiting operator ran: what it holds counts as queued, and time is kept."""
         rows = vertex.operator.waiting()
         self.buffered(rows - self._waiting.get(vertex.name, 0))
         self._waiting[vertex.name] = rows
-        if rows and vertex.name not in self._since:
-            self._since[vertex.name] = now
-        elif not rows and vertex.name in self._since:
-            self._add_idle(vertex.name, now)
-            del self._since[vertex.name]
+        if rows:
+            self._held_since.setdefault(vertex.name, now)
+        else:
+            _close(self.held_back, self._held_since, vertex.name, now)
+
+    def rest(self, name: str, now: int) -> None:
+        """Nothing can run, and this operator holds tuples."""
+        self._idle_since.setdefault(name, now)
+
+    def resume(self, name: str, now: int) -> None:
+        """Something runs again in its component."""
+        _close(self.idle_waiting, self._idle_since, name, now)
 
     def close(self, now: int) -> None:
-        """The run is over: count waits still going on."""
-        for name in list(self._since):
-            self._add_idle(name, now)
-            self._since[name] = now
+        """The run is over: count the times still going on."""
+        for total, since in (
+            (self.held_back, self._held_since),
+            (self.idle_waiting, self._idle_since),
+        ):
+            for name in list(since):
+                _close(total, since, name, now)
+                since[name] = now
 
-    def _add_idle(self, name: str, now: int) -> None:
-        waited = now - self._since[name]
-        self.idle_waiting[name] = self.idle_waiting.get(name, 0) + waited
+
+def _close(total: dict[str, int], since: dict[str, int], name: str, now: int) -> None:
+    """Add the time since the entry was made, and remove it."""
+    start = since.pop(name, None)
+    if start is not None:
+        total[name] = total.get(name, 0) + now - start

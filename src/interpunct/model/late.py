@@ -37,6 +37,11 @@ def late_schema(schema: Schema) -> Schema:
     return Schema(schema.attributes + _EXTRA)
 
 
+def is_late(schema: Schema) -> bool:
+    """Whether this is the schema of a late output."""
+    return schema.attributes[-len(_EXTRA) :] == _EXTRA
+
+
 def late_rows(
     schema: Schema,
     frame: pl.DataFrame,

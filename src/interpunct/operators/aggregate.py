@@ -27,7 +27,8 @@ from interpunct.model.schema import START_OF_TIME, Attribute, Schema, ddl_type
 from interpunct.operators.contract import Demand, Emission, Held, Operator, Stream
 from interpunct.operators.partials import Partials
 from interpunct.operators.promises import PromiseBook
-from interpunct.operators.state import Record, Shelf, State
+from interpunct.operators.shelf import Shelf
+from interpunct.operators.state import Record, State
 from interpunct.operators.windows import Windows
 
 PANE = "_pane"

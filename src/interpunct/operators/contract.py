@@ -125,7 +125,7 @@ class Operator(ABC):
         pattern = self.attributes.forward(punctuation.pattern, port, self.output)
         if pattern is None:
             return Emission()
-        return Emission([(0, Page(self.output, self.output.empty(), (Punctuation(pattern),)))])
+        return self.promise(Punctuation(pattern))
 
     def on_feedback(self, feedback: Feedback) -> Emission:
         """An operator unaware of feedback ignores it and does not relay it (Feedback section 5)."""
@@ -165,9 +165,12 @@ class Operator(ABC):
 
     def heartbeat(self, ticks: int, port: int = 0) -> Emission:
         """A heartbeat for one output."""
+        return self.promise(Punctuation.heartbeat(self.outputs[port].schema, ticks), port)
+
+    def promise(self, punctuation: Punctuation, port: int = 0) -> Emission:
+        """A punctuation for one output, in its terms."""
         schema = self.outputs[port].schema
-        mark = Punctuation.heartbeat(schema, ticks)
-        return Emission([(port, Page(schema, schema.empty(), (mark,)))])
+        return Emission([(port, Page(schema, schema.empty(), (punctuation,)))])
 
 
 def shifted(heartbeat: int, by: int) -> int:

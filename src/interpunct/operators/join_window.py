@@ -12,7 +12,8 @@ from interpunct.model.frames import stacked
 from interpunct.model.schema import Schema
 from interpunct.operators.contract import Held
 from interpunct.operators.join_schema import ID
-from interpunct.operators.state import Shelf, State
+from interpunct.operators.shelf import Shelf
+from interpunct.operators.state import State
 
 SHELVES = 4  # per window: an expired tuple is kept at most a quarter of the window too long
 

@@ -48,10 +48,12 @@ class PromiseBook:
             return ()
         clear = [p for p in self._ready if not any(p.matches_any(f) for f in held if f.height)]
         self._ready = [p for p in self._ready if p not in clear]
-        bound = Punctuation.heartbeat(self._schema, heartbeat).pattern
-        self._made = [[p for p in made if not p.implies(bound)] for made in self._made]
-        self._ready = [p for p in self._ready if not p.implies(bound)]
-        return tuple(Punctuation(p) for p in clear if not p.implies(bound))
+        if self._schema.time is not None:
+            bound = Punctuation.heartbeat(self._schema, heartbeat).pattern
+            self._made = [[p for p in made if not p.implies(bound)] for made in self._made]
+            self._ready = [p for p in self._ready if not p.implies(bound)]
+            clear = [p for p in clear if not p.implies(bound)]
+        return tuple(map(Punctuation, clear))
 
     def save(self) -> None:
         self._record["made"] = [[p.by_name() for p in made] for made in self._made]

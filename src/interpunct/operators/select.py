@@ -14,6 +14,7 @@ from __future__ import annotations
 from interpunct.model.attribute_map import AttributeMap
 from interpunct.model.expression import Expression
 from interpunct.model.page import Page
+from interpunct.model.punctuation import Punctuation
 from interpunct.operators.contract import Emission, Operator, Stream
 from interpunct.operators.state import State
 
@@ -30,3 +31,8 @@ class Select(Operator):
     def on_page(self, port: int, page: Page) -> Emission:
         del port
         return self.tuples(page.frame.filter(self._condition))
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
+        """Unchanged: the output has the attributes of the input."""
+        del port
+        return self.promise(punctuation)

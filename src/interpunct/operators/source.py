@@ -29,6 +29,7 @@ from interpunct.progress.timestamps import TimeSpec
 
 _FIRST_YEAR = -62_135_596_800_000_000  # 0001-01-01, in microseconds
 _LAST_YEAR = 253_402_300_799_999_999  # 9999-12-31
+_STAMP = pl.Datetime("us", "UTC")  # the type of an internal timestamp
 
 
 class SourceOperator(Operator):
@@ -58,7 +59,7 @@ def source_schema(raw: Schema, spec: TimeSpec) -> Schema:
     """The schema of the stream a source makes of its raw tuples."""
     if spec.kind is TimeKind.INTERNAL:
         assert spec.attribute is not None
-        stamp = Attribute(spec.attribute, "timestamp", pl.Datetime("us", "UTC"))
+        stamp = Attribute(spec.attribute, "timestamp", _STAMP)
         return Schema((*raw.attributes, stamp), time=spec.attribute, kind=spec.kind)
     return raw.with_time(spec.attribute, spec.kind)
 
@@ -92,18 +93,21 @@ class Source(SourceOperator):
     def on_page(self, port: int, page: Page) -> Emission:
         del port
         now = self._clock.now()
-        if self.time.spec.kind is TimeKind.LATENT:
+        kind = self.time.spec.kind
+        stamp = self.time.stamp(now)
+        if kind is TimeKind.LATENT:
             sound = _Sorted(page.frame, [])
-        elif self.time.spec.kind is TimeKind.INTERNAL:
-            sound = _Sorted(self._stamped(page.frame, now), [])
+        elif kind is TimeKind.INTERNAL:
+            sound = _Sorted(self._stamped(page.frame, stamp), [])
         else:
             sound = self._checked(page.frame)
         self._enforce_own(sound)
         emission = self.tuples(sound.frame)
         for late in sound.late:
             emission.extend(self.tuples(late, port=1))
-        if self.output.time is not None and sound.frame.height:
-            self.time.observe(int(self.output.ticks(sound.frame).max()), now)  # type: ignore[arg-type]
+        if kind is not TimeKind.LATENT and sound.frame.height:
+            internal = kind is TimeKind.INTERNAL
+            self.time.observe(stamp if internal else self._greatest(sound.frame), now)
             emission.extend(self._speak(self.time.mature(now)))
         return emission
 
@@ -146,9 +150,14 @@ class Source(SourceOperator):
     def _speak(self, heartbeat: int | None) -> Emission:
         return Emission() if heartbeat is None else self.heartbeat(heartbeat)
 
-    def _stamped(self, frame: pl.DataFrame, now: int) -> pl.DataFrame:
-        stamp = pl.lit(self.time.stamp(now), pl.Int64).cast(pl.Datetime("us", "UTC"))
-        return frame.with_columns(stamp.alias(self.output.ordered_by))
+    def _stamped(self, frame: pl.DataFrame, stamp: int) -> pl.DataFrame:
+        """With the stamp as last column; made without a query plan, which for a page of one tuple
+        would cost more than everything else."""
+        column = pl.Series(self.output.ordered_by, [stamp], pl.Int64).cast(_STAMP)
+        return frame.hstack([column.new_from_index(0, frame.height)])
+
+    def _greatest(self, frame: pl.DataFrame) -> int:
+        return int(self.output.ticks(frame).max())  # type: ignore[arg-type]
 
     def _checked(self, frame: pl.DataFrame) -> _Sorted:
         """External tuples without those whose time is missing, absurd, late or out of order."""

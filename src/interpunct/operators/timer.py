@@ -8,7 +8,7 @@ from __future__ import annotations
 from interpunct.model.attribute_map import AttributeMap
 from interpunct.model.page import Page
 from interpunct.model.properties import Properties
-from interpunct.model.schema import START_OF_TIME, Schema, TimeKind
+from interpunct.model.schema import Schema, TimeKind
 from interpunct.operators.contract import Emission, Stream
 from interpunct.operators.source import SourceOperator
 from interpunct.operators.state import Record, State
@@ -26,13 +26,11 @@ class Timer(SourceOperator):
         outputs = [Stream(TIMER_SCHEMA, Properties(ordered=True, strict=True))]
         super().__init__(name, [], outputs, AttributeMap({}, {}), state)
         self._every, self._offset, self._clock = every, offset, clock
-        self._record = Record(self.state, "timer", {"fired": START_OF_TIME})
+        last = (clock.now() - 1) // every * every  # so that it fires first at the next multiple
+        self._record = Record(self.state, "timer", {"fired": last})
 
     def wake_at(self) -> int:
         fired: int = self._record["fired"]
-        if fired == START_OF_TIME:
-            now = self._clock.now()
-            return now - now % self._every + (self._every if now % self._every else 0)
         return fired + self._every
 
     def on_wake(self) -> Emission:

@@ -20,7 +20,8 @@ import polars as pl
 from interpunct.model.frames import stacked
 from interpunct.model.schema import START_OF_TIME, Schema
 from interpunct.operators.contract import Demand, Held, Stream
-from interpunct.operators.state import Record, Shelf, State
+from interpunct.operators.shelf import Shelf
+from interpunct.operators.state import Record, State
 
 MOST_RUNS = 64  # sorted runs an input keeps before the smaller half is merged into one
 

@@ -22,7 +22,8 @@ from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import Attribute, Schema, ddl_type
 from interpunct.operators.contract import Emission, Held, Operator, Stream
-from interpunct.operators.state import Shelf, State
+from interpunct.operators.shelf import Shelf
+from interpunct.operators.state import State
 
 INDEX = "_index"  # the tuple's number within its group
 WINDOW = "window"  # the window's number within its group

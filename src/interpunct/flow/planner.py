@@ -1,0 +1,222 @@
+"""The planner: cuts a graph into stages, each of which runs in lanes without a shuffle.
+
+A lane is one hash partition of a stage; tuples that must meet must share it. Each operator says
+by which attributes its state may be divided: an aggregate by its groups, a join by its keys, a
+union by anything. A stage grows as long as some attribute serves all its operators; where none
+does, the stream is shuffled into a new stage. Attributes are followed back to the streams that
+enter the stage, through renamings, so that every entering tuple can be sent to its lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from interpunct.flow.graph import Graph
+from interpunct.flow.nodes import (
+    AggregateNode,
+    JoinNode,
+    Node,
+    Ref,
+    SlackNode,
+    SourceNode,
+    TimerNode,
+    TupleWindowNode,
+)
+
+STATELESS = {"select", "project", "split", "duplicate"}  # run wherever their input is
+
+Lineage = dict[Ref, str]  # entering stream → its attribute
+Options = dict[str, Lineage]  # attribute of a stream → where it comes from
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What runs in the lanes of one stage, and how tuples find their lane."""
+
+    number: int
+    nodes: tuple[str, ...]  # in the order data takes, sources and stateless prefix included
+    keys: dict[Ref, tuple[str, ...]]  # entering stream → attributes hashed to the lane
+
+    @property
+    def single(self) -> bool:
+        """Whether the whole stage needs one lane, for want of a key."""
+        return all(not attributes for attributes in self.keys.values())
+
+
+@dataclass
+class _Growing:
+    """A stage under construction: the keys that still serve all of it."""
+
+    nodes: list[str] = field(default_factory=list)
+    alive: list[Lineage] | None = None  # None: anything serves so far
+
+
+class Planner:
+    """Places the nodes of one graph, in the order data takes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._stages: list[_Growing] = []
+        self._stage_of: dict[str, _Growing | None] = {}  # None: before any shuffle
+        self._options: dict[Ref, Options] = {}
+
+    def stages(self) -> list[Stage]:
+        for node in self._graph.checked():
+            self._place(node)
+        live = [s for s in self._stages if s.nodes]
+        return [self._finished(number, stage) for number, stage in enumerate(live)]
+
+    def _place(self, node: Node) -> None:
+        if isinstance(node, SourceNode):
+            self._stage_of[node.name] = None
+            self._publish(node, {n: {Ref(node.name): n} for n in _hashable(node)})
+            return
+        if isinstance(node, TimerNode):
+            self._stage_of[node.name] = None
+            self._publish(node, {})
+            return
+        stage = self._stage_of[node.inputs[0].node]
+        if node.kind in STATELESS or (node.kind == "sink" and stage is not None):
+            self._join_stage(node, stage)
+            self._publish(node, self._through(node, 0))
+            return
+        wanted = _divisible_by(node)
+        options, stages = self._common(node, wanted), self._input_stages(node)
+        single = wanted is not None and not wanted
+        fits = all(s.alive == [] for s in stages) if single else bool(options)
+        if not fits:
+            options, stages = self._common(node, wanted, shuffled=True), []
+        stage = self._merged(stages)
+        stage.alive = _distinct(options.values())
+        self._join_stage(node, stage)
+        self._publish(node, options)
+
+    def _publish(self, node: Node, options: Options) -> None:
+        for port in range(len(node.outputs)):
+            self._options[Ref(node.name, port)] = options
+
+    def _join_stage(self, node: Node, stage: _Growing | None) -> None:
+        self._stage_of[node.name] = stage
+        if stage is not None:
+            stage.nodes.append(node.name)
+
+    def _through(self, node: Node, port: int, *, shuffled: bool = False) -> Options:
+        """The options of an input under the names they have in the output."""
+        ref = node.inputs[port]
+        before = self._fresh(ref) if shuffled else self._alive_options(ref)
+        mapping = node.prototype.attributes
+        if not node.outputs:
+            return before
+        return {
+            out: before[name]
+            for out in node.outputs[0].schema.names
+            if (name := mapping.input_of(out, port)) in before
+        }
+
+    def _fresh(self, ref: Ref) -> Options:
+        """The options of a stream that enters a new stage: all its plain attributes."""
+        if self._stage_of[ref.node] is None:
+            return self._options[ref]
+        schema = self._graph.nodes[ref.node].outputs[ref.port].schema
+        return {a.name: {ref: a.name} for a in schema.attributes if not a.dtype.is_nested()}
+
+    def _alive_options(self, ref: Ref) -> Options:
+        """The options of a stream that its stage has not ruled out since."""
+        options, stage = self._options[ref], self._stage_of[ref.node]
+        if stage is None or stage.alive is None:
+            return options
+        alive = stage.alive
+        return {n: line for n, line in options.items() if any(_agree(line, a) for a in alive)}
+
+    def _common(self, node: Node, wanted: set[str] | None, *, shuffled: bool = False) -> Options:
+        """Attributes of the output that are options on every input and serve this operator."""
+        ports = [p for p in range(len(node.inputs)) if not self._is_timer(node.inputs[p])]
+        each = [self._through(node, port, shuffled=shuffled) for port in ports]
+        names = set.intersection(*(set(o) for o in each))
+        if wanted is not None:
+            names &= wanted
+        return {n: {r: a for o in each for r, a in o[n].items()} for n in sorted(names)}
+
+    def _is_timer(self, ref: Ref) -> bool:
+        return isinstance(self._graph.nodes[ref.node], TimerNode)
+
+    def _input_stages(self, node: Node) -> list[_Growing]:
+        stages: list[_Growing] = []
+        for ref in node.inputs:
+            stage = self._stage_of[ref.node]
+            if stage is not None and all(stage is not s for s in stages):
+                stages.append(stage)
+        return stages
+
+    def _merged(self, stages: list[_Growing]) -> _Growing:
+        """One stage from several that turn out to share a key."""
+        if not stages:
+            stage = _Growing()
+            self._stages.append(stage)
+            return stage
+        first, *others = stages
+        for other in others:
+            first.nodes += other.nodes
+            for name in other.nodes:
+                self._stage_of[name] = first
+            other.nodes = []
+        return first
+
+    def _finished(self, number: int, stage: _Growing) -> Stage:
+        entries, members = self._reach_back(stage)
+        order = [n.name for n in self._graph.checked() if n.name in members]
+        alive = stage.alive or []
+        keys = {ref: tuple(line[ref] for line in alive if ref in line) for ref in entries}
+        return Stage(number, tuple(order), keys)
+
+    def _reach_back(self, stage: _Growing) -> tuple[list[Ref], set[str]]:
+        """The streams that enter a stage, and its nodes with the prefix before the shuffle."""
+        entries: list[Ref] = []
+        members = set(stage.nodes)
+        todo = list(stage.nodes)
+        while todo:
+            name = todo.pop()
+            node = self._graph.nodes[name]
+            if isinstance(node, SourceNode):
+                entries.append(Ref(name))
+            for ref in node.inputs:
+                home = self._stage_of[ref.node]
+                if home is None and ref.node not in members:
+                    members.add(ref.node)
+                    todo.append(ref.node)
+                elif home is not None and home is not stage and ref not in entries:
+                    entries.append(ref)
+        return sorted(entries, key=str), members
+
+
+def _divisible_by(node: Node) -> set[str] | None:
+    """The attributes by which an operator's state may be divided; None means any."""
+    if isinstance(node, AggregateNode | TupleWindowNode):
+        return set(node.by)
+    if isinstance(node, JoinNode):
+        return set(node.spec.keys)
+    if isinstance(node, SlackNode):
+        return set()  # it counts the tuples of the whole stream
+    return None
+
+
+def _hashable(node: SourceNode) -> list[str]:
+    return [a.name for a in node.raw.attributes if not a.dtype.is_nested()]
+
+
+def _agree(line: Lineage, other: Lineage) -> bool:
+    return all(other.get(ref, name) == name for ref, name in line.items())
+
+
+def _distinct(lines: Iterable[Lineage]) -> list[Lineage]:
+    kept: list[Lineage] = []
+    for line in lines:
+        if line not in kept:
+            kept.append(line)
+    return kept
+
+
+def stages(graph: Graph) -> list[Stage]:
+    """The stages of a graph, each after those it reads."""
+    return Planner(graph).stages()

@@ -1,0 +1,159 @@
+"""Shelves: frames by integer key, kept as pages in a state.
+
+A frame is a list of parts. Appending adds a part and touches no other, in memory as in the state;
+parts are put together when there are many of them and they have doubled what they follow, so that
+ten thousand appends of one tuple cost about as much as one append of ten thousand. The keys are
+in a record of their own: nothing is ever scanned, and what is not touched is not read.
+
+>>> import polars as pl
+>>> from interpunct.operators.state import DictState
+>>> state, schema = DictState(), Schema.of("v bigint")
+>>> shelf = Shelf(state, "window", schema)
+>>> shelf.append(3, pl.DataFrame({"v": [1, 2]}))
+>>> shelf.save()
+>>> Shelf(state, "window", schema).get(3)["v"].to_list()
+[1, 2]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from interpunct.model.frames import stacked
+from interpunct.model.page import Page
+from interpunct.model.schema import Schema
+from interpunct.operators.state import Record, State
+
+MANY = 16  # parts of a frame before they are put together
+
+
+@dataclass
+class _Part:
+    """Some rows: decoded in `frame`, or still in the state under `number`, or both."""
+
+    rows: int
+    frame: pl.DataFrame | None = None
+    number: int | None = None  # None: not written yet
+
+
+class Shelf:
+    """Frames of one schema by integer key."""
+
+    def __init__(self, state: State, name: str, schema: Schema) -> None:
+        self._state, self._name, self._schema = state, name, schema
+        self._index = Record(state, f"{name}#", {"parts": {}, "next": 0})
+        self._next: int = self._index["next"]
+        self._parts: dict[int, list[_Part]] = {
+            int(key): [_Part(rows, number=number) for number, rows in parts]
+            for key, parts in self._index["parts"].items()
+        }
+        self.rows = {key: sum(p.rows for p in parts) for key, parts in self._parts.items()}
+        self._dirty: set[int] = set()
+        self._obsolete: list[int] = []
+
+    def __contains__(self, key: int) -> bool:
+        return key in self._parts
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._parts)
+
+    @property
+    def height(self) -> int:
+        return sum(self.rows.values())
+
+    def nbytes(self) -> int:
+        """Bytes of what is decoded in memory (what was not touched costs nothing here)."""
+        frames = (p.frame for parts in self._parts.values() for p in parts)
+        return int(sum(f.estimated_size() for f in frames if f is not None))
+
+    def get(self, key: int) -> pl.DataFrame:
+        """The frame under this key; an empty one when there is none."""
+        parts = self._parts.get(key)
+        if not parts:
+            return self._schema.empty()
+        if len(parts) > MANY:
+            self._put_together(key, parts)
+        return stacked([self._loaded(p) for p in parts])
+
+    def append(self, key: int, frame: pl.DataFrame) -> None:
+        parts = self._parts.setdefault(key, [])
+        parts.append(_Part(frame.height, frame))
+        self.rows[key] = self.rows.get(key, 0) + frame.height
+        self._dirty.add(key)
+        if len(parts) > MANY:
+            self._put_together(key, parts)
+
+    def put(self, key: int, frame: pl.DataFrame) -> None:
+        self.drop(key)
+        if frame.height:
+            self.append(key, frame)
+
+    def pop(self, key: int) -> pl.DataFrame:
+        frame = self.get(key)
+        self.drop(key)
+        return frame
+
+    def drop(self, key: int) -> None:
+        for part in self._parts.pop(key, []):
+            self._forget(part)
+        self.rows.pop(key, None)
+        self._dirty.add(key)
+
+    def save(self) -> None:
+        """Write the parts that are new, remove those that are gone."""
+        if not self._dirty and not self._obsolete:
+            return
+        for number in self._obsolete:
+            self._state.remove(self._at(number))
+        for key in self._dirty:
+            self._write(self._parts.get(key, []))
+        self._index["next"] = self._next
+        self._index["parts"] = {
+            str(key): [[p.number, p.rows] for p in parts] for key, parts in self._parts.items()
+        }
+        self._index.save()
+        self._dirty.clear()
+        self._obsolete.clear()
+
+    def _write(self, parts: list[_Part]) -> None:
+        """The unwritten parts, which are the last ones, become one page."""
+        fresh = [p for p in parts if p.number is None]
+        if not fresh:
+            return
+        whole = _Part(sum(p.rows for p in fresh), stacked([self._loaded(p) for p in fresh]))
+        whole.number = self._next
+        self._next += 1
+        self._state.put(self._at(whole.number), Page(self._schema, self._loaded(whole)))
+        parts[:] = [p for p in parts if p.number is not None] + [whole]
+
+    def _put_together(self, key: int, parts: list[_Part]) -> None:
+        """Join the last parts, and as many before them as they have caught up with in size."""
+        start, rows = len(parts) - 1, parts[-1].rows
+        while start > 0 and (parts[start - 1].rows <= 2 * rows or start >= MANY):
+            start -= 1
+            rows += parts[start].rows
+        joined = stacked([self._loaded(p) for p in parts[start:]]).rechunk()
+        for part in parts[start:]:
+            self._forget(part)
+        parts[start:] = [_Part(rows, joined)]
+        self._dirty.add(key)
+
+    def _forget(self, part: _Part) -> None:
+        if part.number is not None:
+            self._obsolete.append(part.number)
+
+    def _loaded(self, part: _Part) -> pl.DataFrame:
+        if part.frame is None:
+            assert part.number is not None
+            stored = self._state.get(self._at(part.number))
+            if not isinstance(stored, Page):
+                where = f"{self._name}@{part.number}"
+                raise LookupError(f"the state has no page {where!r} though its index names it")
+            part.frame = stored.frame
+        return part.frame
+
+    def _at(self, number: int) -> str:
+        return f"{self._name}@{number}"
