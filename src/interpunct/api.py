@@ -1,9 +1,10 @@
-"""Flow: what a user builds and runs."""
+"""Flow: what a user builds and runs, in process or on Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -12,15 +13,21 @@ from interpunct.engine.trace import Trace
 from interpunct.flow.builder import FlowBuilder
 from interpunct.progress.clock import Clock
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from interpunct.spark.query import FlowQuery, Writer
+
 
 class Flow(FlowBuilder):
     """A query graph: sources, operators, sinks.
 
     >>> import interpunct as ip
     >>> flow = ip.Flow("speeds")
-    >>> cars = flow.source("cars", "ts timestamp, mph double", time=ip.external("ts"))
-    >>> flow.sink("out", cars.where("mph > 50"))
-    >>> rows = [("2024-05-01 09:00", 40.0), ("2024-05-01 09:01", 60.0)]
+    >>> cars = flow.source("cars", "ts bigint, mph double", time=ip.external("ts"))
+    >>> flow.sink("fast", cars.where("mph > 50"))
+    >>> flow.run({"cars": [(1, 40.0), (2, 60.0)]})["fast"].rows()
+    [(2, 60.0)]
     """
 
     def run(
@@ -40,3 +47,29 @@ class Flow(FlowBuilder):
         """
         kept = Trace() if trace else None
         return run(self.graph, feeds, clock=clock, sinks=sinks, trace=kept, cost=cost)
+
+    def to_df(
+        self, feeds: Mapping[str, DataFrame], *, sink: str | None = None, lanes: int = 2
+    ) -> DataFrame:
+        """One sink, or `late:source`, as a streaming DataFrame to go on with in PySpark."""
+        from interpunct.spark.query import to_df
+
+        return to_df(self.graph, feeds, sink=sink, lanes=lanes)
+
+    def start(
+        self,
+        spark: SparkSession,
+        feeds: Mapping[str, DataFrame],
+        *,
+        checkpoint: str,
+        sinks: Mapping[str, str | Path | Writer] | None = None,
+        lanes: int = 2,
+        trigger: Mapping[str, Any] | None = None,
+    ) -> FlowQuery:
+        """Run on Spark as one streaming query; each sink is a path (Parquet) or a function."""
+        from interpunct.spark.query import start
+
+        return start(
+            self.graph, spark, feeds,
+            checkpoint=checkpoint, sinks=sinks, lanes=lanes, trigger=trigger,
+        )  # fmt: skip

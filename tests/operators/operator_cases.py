@@ -261,9 +261,9 @@ def punctuated(draw: st.DrawFn, data: Stream) -> list[Event]:
     """Data, and a timer that pays no heed to it."""
     readings = sorted(draw(st.sets(st.integers(0, SPAN), max_size=4)))
     pages = [Page.of_rows(TIMER_SCHEMA, [(TIMER_SCHEMA.value_of(t),)]) for t in readings]
-    ports = [(0, p) for p in draw(streams(data, punctuated="k"))] + [(1, p) for p in pages]
-    turns = draw(st.permutations([port for port, _ in ports]))
-    queues = [iter(p for port, p in ports if port == own) for own in (0, 1)]
+    own = draw(streams(data, punctuated="k"))
+    turns = draw(st.permutations([0] * len(own) + [1] * len(pages)))
+    queues = [iter(own), iter(pages)]
     return [Arrival(port, next(queues[port])) for port in turns]
 
 

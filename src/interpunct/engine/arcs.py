@@ -43,6 +43,14 @@ class Vertex:
         self.source = self.operator if isinstance(self.operator, SourceOperator) else None
         self.is_sink = isinstance(self.operator, Sink)
 
+    def connect(self, port: int, consumer: Vertex, entry: int) -> None:
+        """An arc from this output to that input."""
+        arc = Arc(self, port, consumer, entry)
+        self.outputs.append(arc)
+        self.readers.setdefault(port, []).append(arc)
+        consumer.inputs.append(arc)
+        consumer.inputs.sort(key=lambda a: a.input)
+
     def oldest_input(self) -> Arc | None:
         """The input arc whose first page has waited longest."""
         oldest: Arc | None = None
@@ -57,14 +65,10 @@ class Vertex:
 
 
 def wired(component: list[Description], graph: Graph, built: dict[str, Operator]) -> list[Vertex]:
-    """The vertices of one component, connected, in the order data takes."""
+    """The vertices of some nodes, connected among themselves, in the order data takes."""
     vertices = {d.name: Vertex(d.name, built[d.name]) for d in component}
     for description in component:
         for port, consumer, entry in graph.consumers(description.name):
-            arc = Arc(vertices[description.name], port, vertices[consumer], entry)
-            vertices[description.name].outputs.append(arc)
-            vertices[description.name].readers.setdefault(port, []).append(arc)
-            vertices[consumer].inputs.append(arc)
-    for vertex in vertices.values():
-        vertex.inputs.sort(key=lambda a: a.input)
+            if consumer in vertices:
+                vertices[description.name].connect(port, vertices[consumer], entry)
     return list(vertices.values())

@@ -59,6 +59,10 @@ class Component:
         """A page from a feed enters at a source."""
         self._dispatch(source, source.operator.accept(0, page))
 
+    def enter(self, source: Vertex, emission: Emission) -> None:
+        """What a source makes of a batch enters."""
+        self._dispatch(source, emission)
+
     def finish(self, source: Vertex) -> None:
         """A feed has ended."""
         assert source.source is not None

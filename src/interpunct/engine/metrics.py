@@ -28,8 +28,7 @@ class Metrics:
 
     def buffered(self, change: int) -> None:
         self.queued += change
-        if self.queued > self.peak_queue:
-            self.peak_queue = self.queued
+        self.peak_queue = max(self.peak_queue, self.queued)
 
     def observe(self, vertex: Vertex, now: int) -> None:
         """After an idle-waiting operator ran: what it holds counts as queued, and time is kept."""

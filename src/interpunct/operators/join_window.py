@@ -33,6 +33,8 @@ class JoinWindow:
 
     def between(self, ticks: pl.Series, before: int, after: int) -> pl.DataFrame:
         """What is stored in the reach of these ticks, give or take a shelf."""
+        if not ticks.len():
+            return self._schema.empty()
         low = (int(ticks.min()) - before) // self._width  # type: ignore[arg-type]
         high = (int(ticks.max()) + after) // self._width  # type: ignore[arg-type]
         keys = sorted(k for k in self._stored if low <= k <= high)

@@ -65,7 +65,7 @@ def source_schema(raw: Schema, spec: TimeSpec) -> Schema:
 
 
 @dataclass
-class _Sorted:
+class Sorted:
     """A page taken apart: what may go on, and what goes to the late output."""
 
     frame: pl.DataFrame
@@ -94,15 +94,16 @@ class Source(SourceOperator):
         del port
         now = self._clock.now()
         kind = self.time.spec.kind
+        emission = self._speak(self.time.mature(now))  # what was promised before these came
         stamp = self.time.stamp(now)
         if kind is TimeKind.LATENT:
-            sound = _Sorted(page.frame, [])
+            sound = Sorted(page.frame, [])
         elif kind is TimeKind.INTERNAL:
-            sound = _Sorted(self._stamped(page.frame, stamp), [])
+            sound = Sorted(self._stamped(page.frame, stamp), [])
         else:
             sound = self._checked(page.frame)
         self._enforce_own(sound)
-        emission = self.tuples(sound.frame)
+        emission.extend(self.tuples(sound.frame))
         for late in sound.late:
             emission.extend(self.tuples(late, port=1))
         if kind is not TimeKind.LATENT and sound.frame.height:
@@ -159,19 +160,22 @@ class Source(SourceOperator):
     def _greatest(self, frame: pl.DataFrame) -> int:
         return int(self.output.ticks(frame).max())  # type: ignore[arg-type]
 
-    def _checked(self, frame: pl.DataFrame) -> _Sorted:
+    def _checked(self, frame: pl.DataFrame) -> Sorted:
         """External tuples without those whose time is missing, absurd, late or out of order."""
         ticks = self.output.ticks(frame)
         if self._plainly_sound(ticks):
-            return _Sorted(frame, [])
-        sound = _Sorted(frame, [])
+            return Sorted(frame, [])
+        sound = Sorted(frame, [])
         self._reject(sound, ticks.is_null(), Reason.NULL_TIME)
         ticks = self.output.ticks(sound.frame)
         if not self.output[self.output.ordered_by].dtype.is_integer():
             self._reject(sound, ~ticks.is_between(_FIRST_YEAR, _LAST_YEAR), Reason.ABSURD_TIME)
-        ticks = self.output.ticks(sound.frame)
-        self._reject(sound, ticks <= self.time.given, Reason.LATE, self.time.given)
-        self._reject_disorder(sound)
+        limit = self._limit(sound.frame)
+        self._reject(sound, self.output.ticks(sound.frame) <= limit, Reason.LATE, limit)
+        if self.time.spec.ordered:
+            reached = self._reached(sound.frame)
+            disordered = self.output.ticks(sound.frame) < reached
+            self._reject(sound, disordered, Reason.DISORDER, reached)
         return sound
 
     def _plainly_sound(self, ticks: pl.Series) -> bool:
@@ -182,29 +186,32 @@ class Source(SourceOperator):
         since = max(self.time.given, self.time.greatest - 1)
         return first > since and first >= _FIRST_YEAR and last <= _LAST_YEAR
 
-    def _reject_disorder(self, sound: _Sorted) -> None:
-        """Tuples behind those before them: by anything when ordered, by more than δ when bounded.
+    def _limit(self, frame: pl.DataFrame) -> pl.Series:
+        """The heartbeat that each tuple must be above.
 
         With no delay in the bound each tuple promises at once for those after it, also within
         its page, so that the way tuples are cut into pages makes no difference.
         """
-        ticks = self.output.ticks(sound.frame)
-        before = ticks.cum_max().shift(1).fill_null(self.time.greatest)
-        reached = before.clip(lower_bound=self.time.greatest)
         bounds = self.time.spec.bounds
-        if bounds is None:
-            self._reject(sound, ticks < reached, Reason.DISORDER, reached)
-        elif bounds.delay == 0:
-            limit = reached - bounds.skew
-            self._reject(sound, ticks <= limit, Reason.LATE, limit)
+        if bounds is None or bounds.delay:
+            return pl.repeat(self.time.given, frame.height, dtype=pl.Int64, eager=True)
+        return (self._reached(frame) - bounds.skew).clip(lower_bound=self.time.given)
 
-    def _enforce_own(self, sound: _Sorted) -> None:
+    def _reached(self, frame: pl.DataFrame) -> pl.Series:
+        """The greatest timestamp before each tuple; what breaks the feed's word does not count."""
+        ticks = self.output.ticks(frame)
+        for pattern in self._own:
+            ticks = ticks.set(pattern.mask(frame), self.time.greatest)
+        before = ticks.cum_max().shift(1).fill_null(self.time.greatest)
+        return before.clip(lower_bound=self.time.greatest)
+
+    def _enforce_own(self, sound: Sorted) -> None:
         for pattern in self._own:
             self._reject(sound, pattern.mask(sound.frame), Reason.PUNCTUATED)
 
     def _reject(
         self,
-        sound: _Sorted,
+        sound: Sorted,
         bad: pl.Series,
         reason: Reason,
         missed: pl.Series | int | None = None,

@@ -32,6 +32,7 @@ class _Run:
 
     first: int
     key: int
+    last: int = field(compare=False)
     rows: int = field(compare=False)
     start: int = field(compare=False, default=0)
 
@@ -55,7 +56,7 @@ class Waiting:
         if not ticks.is_sorted():
             frame = frame.sort(self._schema.ordered_by, maintain_order=True)
             ticks = self._schema.ticks(frame)
-        self._push(frame, int(ticks[0]))
+        self._push(frame, ticks)
         if len(self._runs) > MOST_RUNS:
             self._merge_small_runs()
 
@@ -69,15 +70,17 @@ class Waiting:
                 break
             reached += 1
             frame = self._remaining(run)
+            if run.last <= upto:
+                taken.append(frame)
+                self.rows -= run.rows
+                self._shelf.drop(run.key)
+                continue
             ticks = self._schema.ticks(frame)
-            whole = ticks[-1] <= upto
-            cut = frame.height if whole else int(ticks.search_sorted(upto, side="right"))
+            cut = int(ticks.search_sorted(upto, side="right"))
             taken.append(frame.head(cut))
             self.rows -= cut
-            if whole:
-                self._shelf.drop(run.key)
-            else:
-                left.append(_Run(int(ticks[cut]), run.key, run.rows - cut, run.start + cut))
+            rest = (run.rows - cut, run.start + cut)
+            left.append(_Run(int(ticks[cut]), run.key, run.last, *rest))
         if reached:
             del self._runs[:reached]
             for run in left:
@@ -92,14 +95,14 @@ class Waiting:
         return self._shelf.nbytes()
 
     def save(self) -> None:
-        self._record["runs"] = [[r.first, r.key, r.rows, r.start] for r in self._runs]
+        self._record["runs"] = [[r.first, r.key, r.last, r.rows, r.start] for r in self._runs]
         self._record["next"] = self._next
         self._record.save()
         self._shelf.save()
 
-    def _push(self, frame: pl.DataFrame, first: int) -> None:
+    def _push(self, frame: pl.DataFrame, ticks: pl.Series) -> None:
         self._shelf.put(self._next, frame)
-        insort(self._runs, _Run(first, self._next, frame.height))
+        insort(self._runs, _Run(int(ticks[0]), self._next, int(ticks[-1]), frame.height))
         self._next += 1
         self.rows += frame.height
 
@@ -117,7 +120,7 @@ class Waiting:
             self._shelf.drop(run.key)
             self.rows -= run.rows
         merged = in_order(self._schema, frames)
-        self._push(merged, int(self._schema.ticks(merged)[0]))
+        self._push(merged, self._schema.ticks(merged))
 
 
 class TsmInputs:

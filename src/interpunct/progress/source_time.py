@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from interpunct.model.schema import END_OF_TIME, START_OF_TIME, TimeKind
-from interpunct.progress.timestamps import TimeSpec
+from interpunct.progress.timestamps import Bounds, TimeSpec
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,12 @@ class SourceTime:
         self.arrived = now
         bounds = self.spec.bounds
         if bounds is not None:
-            self._promise(now + bounds.delay, self.greatest - bounds.skew)
+            self._promise(self._matures(now, bounds), self.greatest - bounds.skew)
+
+    @staticmethod
+    def _matures(arrived: int, bounds: Bounds) -> int:
+        """When a bound holds for what comes then: a tuple exactly `delay` later is still in time."""
+        return arrived + bounds.delay + 1 if bounds.delay else arrived
 
     def _promise(self, moment: int, heartbeat: int) -> None:
         """Keep only promises that say more the later they mature: at most one per arrival page."""
@@ -87,7 +92,7 @@ class SourceTime:
         if bounds is None or self.arrived is None or not self.clocked:
             return NotBefore(self.promises[0][0]) if self.promises else None
         reached = self.greatest + (now - self.arrived) - bounds.skew
-        matured = self.arrived + bounds.delay
+        matured = self._matures(self.arrived, bounds)
         if now < matured:
             return NotBefore(matured)
         return NotBefore(now + wanted - reached) if wanted > reached else reached

@@ -34,7 +34,9 @@ class Arrival:
 
     def __repr__(self) -> str:
         marks = " ".join(map(str, self.page.punctuations))
-        return f"Arrival({self.port}, {self.page.frame.rows()} {marks or 'no punctuation'}, {self.at})"
+        return (
+            f"Arrival({self.port}, {self.page.frame.rows()} {marks or 'no punctuation'}, {self.at})"
+        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,208 @@
+"""A lane: one stage of a flow, on one hash partition, driven batch by batch.
+
+The third driver of the engine. It has no thread and no feeds: a batch comes in with its time and
+the facts about every stream, and what leaves is returned. State goes through the State protocol
+and is written at the end of the batch, only where it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from interpunct.engine.arcs import Vertex, wired
+from interpunct.engine.component import Component
+from interpunct.engine.lane_source import Entry, LaneSource
+from interpunct.engine.metrics import Metrics
+from interpunct.flow.graph import Graph
+from interpunct.flow.nodes import Context, Node, Ref, SinkNode, SourceNode, TimerNode
+from interpunct.flow.planner import Stage
+from interpunct.model.page import Page
+from interpunct.model.punctuation import Punctuation
+from interpunct.operators.contract import Held, Operator
+from interpunct.operators.sink import Sink
+from interpunct.operators.state import Scoped, State
+from interpunct.progress.clock import ScriptedClock
+
+
+@dataclass
+class Facts:
+    """What a whole stream did in one batch: the same for every lane."""
+
+    rows: int = 0
+    greatest: int | None = None
+
+    def add(self, rows: int, greatest: int | None) -> None:
+        self.rows += rows
+        if greatest is not None:
+            self.greatest = greatest if self.greatest is None else max(self.greatest, greatest)
+
+
+@dataclass
+class LaneBatch:
+    """What reaches a lane in one batch."""
+
+    now: int
+    facts: dict[str, Facts] = field(default_factory=dict)  # by source
+    tuples: dict[str, list[pl.DataFrame]] = field(default_factory=dict)  # by source
+    pages: dict[Ref, list[tuple[int, Page]]] = field(default_factory=dict)  # from earlier lanes
+
+
+@dataclass
+class LaneOutput:
+    """What leaves: frames by sink, the heartbeat each sink has reached, late tuples by node, a
+    page per stream to later stages, and the moment at which the lane should run again."""
+
+    sinks: dict[str, pl.DataFrame]
+    reached: dict[str, int]
+    late: dict[str, pl.DataFrame]
+    onward: dict[Ref, Page]
+    wake_at: int | None
+
+
+class _Export(Sink):
+    """The end of a stream that goes on in another stage: punctuation stays with it."""
+
+    def __init__(self, name: str, node: Node, port: int) -> None:
+        self.frames: list[pl.DataFrame] = []
+        super().__init__(name, node.outputs[port], self.frames.append)
+
+    def page(self) -> Page:
+        """Everything since the last batch, with the heartbeat reached so far."""
+        schema = self.inputs[0].schema
+        frame = pl.concat([schema.empty(), *self.frames])
+        self.frames.clear()
+        marks = (Punctuation.heartbeat(schema, self.reached),) if schema.time is not None else ()
+        return Page(schema, frame, marks)
+
+
+class Lane:
+    """The operators of one stage in one lane."""
+
+    def __init__(
+        self, graph: Graph, stage: Stage, exports: Sequence[Ref], lanes: int, state: State
+    ) -> None:
+        self._clock = ScriptedClock()
+        self.state = state
+        self._frames: dict[str, list[pl.DataFrame]] = {}
+        self._late: dict[str, list[pl.DataFrame]] = {}
+        self._exports: dict[Ref, _Export] = {}
+        self._lanes = lanes
+        self._stage, self._graph = stage, graph
+        self._vertices = self._wired(exports)
+        self._component = Component(
+            list(self._vertices.values()), self._clock, Metrics(), self._keep_late
+        )
+
+    def run(self, batch: LaneBatch) -> LaneOutput:
+        """One batch: everything enters, then the engine runs until nothing moves."""
+        self._clock.wait_until(batch.now)
+        for name, vertex in self._vertices.items():
+            operator = vertex.operator
+            if isinstance(operator, LaneSource):
+                facts = batch.facts.get(name, Facts())
+                frames = batch.tuples.get(name, ())
+                entered = operator.on_batch(frames, facts.rows, facts.greatest)
+            elif isinstance(operator, Entry):
+                entered = operator.on_batch(batch.pages.get(_ref(name), ()))
+            else:
+                continue
+            self._component.enter(vertex, entered)
+        self._component.wake()
+        while self._component.step():
+            pass
+        return self._output()
+
+    def save(self) -> None:
+        for vertex in self._vertices.values():
+            vertex.operator.save()
+
+    def held(self) -> dict[str, Held]:
+        return {name: v.operator.held() for name, v in self._vertices.items()}
+
+    def _output(self) -> LaneOutput:
+        output = LaneOutput(
+            {name: pl.concat(frames) for name, frames in self._frames.items() if frames},
+            {name: self._sink(name).reached for name in self._frames},
+            {name: pl.concat(frames) for name, frames in self._late.items()},
+            {ref: export.page() for ref, export in self._exports.items()},
+            self._component.wake_at(),
+        )
+        for frames in self._frames.values():
+            frames.clear()
+        self._late.clear()
+        return output
+
+    def _sink(self, name: str) -> Sink:
+        sink = self._vertices[name].operator
+        assert isinstance(sink, Sink)
+        return sink
+
+    def _keep_late(self, node: str, page: Page) -> None:
+        self._late.setdefault(node, []).append(page.frame)
+
+    # Building ---------------------------------------------------------------------------------
+
+    def _wired(self, exports: Sequence[Ref]) -> dict[str, Vertex]:
+        """The stage's operators, entries for streams from earlier stages, exports to later ones."""
+        inside = [self._graph.nodes[n] for n in self._stage.nodes]
+        names = set(self._stage.nodes)
+        built = {node.name: self._operator(node) for node in inside}
+        vertices = wired(inside, self._graph, built)
+        by_name: dict[str, Vertex] = {}
+        for ref in self._stage.keys:
+            if ref.node not in names:
+                source = self._graph.nodes[ref.node].outputs[ref.port]
+                entry = Entry(_entry(ref), source, self._lanes, Scoped(self.state, _entry(ref)))
+                by_name[entry.name] = Vertex(entry.name, entry)
+        by_name |= {v.name: v for v in vertices}
+        for node in inside:
+            for port, ref in enumerate(node.inputs):
+                if ref.node not in names:
+                    by_name[_entry(ref)].connect(0, by_name[node.name], port)
+        for ref in exports:
+            export = _Export(f"export {ref}", self._graph.nodes[ref.node], ref.port)
+            self._exports[ref] = export
+            by_name[export.name] = Vertex(export.name, export)
+            by_name[ref.node].connect(ref.port, by_name[export.name], 0)
+        return by_name
+
+    def _operator(self, node: Node) -> Operator:
+        context = self._context(node)
+        if isinstance(node, SourceNode):
+            return LaneSource(node.name, node.raw, node.time, context.clock, context.state)
+        return node.build(context)
+
+    def _context(self, node: Node) -> Context:
+        state = Scoped(self.state, node.name)
+        if isinstance(node, SinkNode):
+            frames = self._frames.setdefault(node.name, [])
+            return Context(self._clock, state, frames.append)
+        return Context(self._clock, state)
+
+
+def exports_of(graph: Graph, stages: Sequence[Stage]) -> Mapping[int, list[Ref]]:
+    """Per stage, the streams that enter another one."""
+    home = {n: s.number for s in stages for n in s.nodes if not _is_prefix(graph, n)}
+    found: dict[int, list[Ref]] = {s.number: [] for s in stages}
+    for stage in stages:
+        for ref in stage.keys:
+            owner = home.get(ref.node)
+            if owner is not None and owner != stage.number and ref not in found[owner]:
+                found[owner].append(ref)
+    return found
+
+
+def _is_prefix(graph: Graph, name: str) -> bool:
+    return isinstance(graph.nodes[name], SourceNode | TimerNode)
+
+
+def _entry(ref: Ref) -> str:
+    return f"entry {ref.node}:{ref.port}"
+
+
+def _ref(entry: str) -> Ref:
+    node, port = entry.removeprefix("entry ").rsplit(":", 1)
+    return Ref(node, int(port))

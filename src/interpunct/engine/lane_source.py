@@ -1,0 +1,121 @@
+"""Where streams enter a lane.
+
+In a lane tuples come in batches, and a batch has no order inside: all its tuples arrive at one
+moment, the batch's time. What the whole stream did in the batch is told to every lane as facts,
+so every lane gives the same heartbeats, whatever tuples it got itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from interpunct.model.attribute_map import AttributeMap
+from interpunct.model.frames import stacked
+from interpunct.model.late import Reason
+from interpunct.model.page import Page
+from interpunct.model.punctuation import Punctuation
+from interpunct.model.schema import START_OF_TIME, TimeKind
+from interpunct.operators.contract import Emission, Stream
+from interpunct.operators.source import Sorted, Source, SourceOperator
+from interpunct.operators.state import Record, State
+from interpunct.progress.source_time import NotBefore
+
+
+class LaneSource(Source):
+    """A source of the flow, as one lane sees it."""
+
+    def on_batch(self, frames: Sequence[pl.DataFrame], rows: int, greatest: int | None) -> Emission:
+        """This lane's tuples of a batch; how many the whole stream had, and their greatest time."""
+        now = self._clock.now()
+        kind = self.time.spec.kind
+        stamp = self.time.stamp(now)
+        emission = self._entered(stacked(frames), stamp) if frames else Emission()
+        if kind is TimeKind.LATENT:
+            return emission
+        if rows and kind is TimeKind.INTERNAL:
+            greatest = stamp
+        before = self.time.greatest
+        if greatest is not None:
+            self.time.observe(greatest, now)
+        emission.extend(self._speak(self.time.mature(now)))
+        emission.extend(self._speak(self._enabling(now)))
+        if self.time.greatest > before and self.outputs[0].properties.ordered:
+            emission.extend(self.heartbeat(self.time.greatest - 1))  # what order itself promises
+        return emission
+
+    def _entered(self, frame: pl.DataFrame, stamp: int) -> Emission:
+        kind = self.time.spec.kind
+        if kind is TimeKind.LATENT:
+            return self.tuples(frame)
+        if kind is TimeKind.INTERNAL:
+            return self.tuples(self._stamped(frame, stamp))
+        sound = self._checked(frame)
+        emission = self.tuples(sound.frame.sort(self.output.ordered_by, maintain_order=True))
+        for late in sound.late:
+            emission.extend(self.tuples(late, port=1))
+        return emission
+
+    def _reject_disorder(self, sound: Sorted) -> None:
+        """Within a batch there is no order to break: only what came before counts."""
+        if self.time.spec.bounds is None:
+            ticks = self.output.ticks(sound.frame)
+            before = self.time.greatest
+            self._reject(sound, ticks < before, Reason.DISORDER, before)
+
+    def _enabling(self, now: int) -> int | None:
+        """An enabling timestamp without being asked, so that all lanes give the same one."""
+        answer = self.time.demand(self.time.given + 1, now)
+        return None if answer is None or isinstance(answer, NotBefore) else self.time.give(answer)
+
+
+class Entry(SourceOperator):
+    """A stream that comes from the lanes of an earlier stage.
+
+    Its heartbeat is the least of what those lanes have said; each says something every batch.
+    """
+
+    def __init__(self, name: str, stream: Stream, lanes: int, state: State | None = None) -> None:
+        super().__init__(name, [], [stream], AttributeMap.identity(stream.schema), state)
+        initial = {"heard": [START_OF_TIME] * lanes, "given": START_OF_TIME}
+        self._record = Record(self.state, "entry", initial)
+
+    def on_batch(self, pages: Sequence[tuple[int, Page]]) -> Emission:
+        """Pages of one batch, each from a lane of the stage before."""
+        frames = [page.frame for _, page in pages if page.height]
+        emission = Emission()
+        if frames:
+            emission = self.tuples(self._in_order(stacked(frames)))
+        if self.output.time is None:
+            return emission
+        heard: list[int] = list(self._record["heard"])
+        for lane, page in pages:
+            for heartbeat in (p.heartbeat_ticks for p in page.punctuations):
+                if heartbeat is not None:
+                    heard[lane] = max(heard[lane], heartbeat)
+        self._record["heard"] = heard
+        if min(heard) > self._record["given"]:
+            self._record["given"] = min(heard)
+            emission.extend(self.heartbeat(min(heard)))
+        return emission
+
+    def _in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
+        if not self.outputs[0].properties.ordered:
+            return frame
+        return frame.sort(self.output.ordered_by, maintain_order=True)
+
+    def wake_at(self) -> None:
+        return None
+
+    def on_wake(self) -> Emission:
+        return Emission()
+
+    def on_page(self, port: int, page: Page) -> Emission:
+        raise AssertionError(f"{self.name} takes batches, not a page of {page.height} on {port}")
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
+        raise AssertionError(f"{self.name} takes batches, not {punctuation} on {port}")
+
+    def save(self) -> None:
+        self._record.save()

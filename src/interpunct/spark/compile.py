@@ -1,0 +1,108 @@
+"""Compile a flow to Structured Streaming.
+
+    source DataFrames ─ mapInArrow: Ingest ─ union ─ shuffle by lane ─
+        transformWithStateInPandas: stage 0 ─ shuffle by lane ─ stage 1 … ─ rows that leave
+
+Every row on the way is a page. What leaves early, and what is meant for a later stage, passes
+through the stages in between, so that the whole flow is one chain and nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from interpunct.flow.nodes import SourceNode
+from interpunct.model.errors import FeedError, SchemaError
+from interpunct.model.page import Page
+from interpunct.model.schema import Schema
+from interpunct.operators.source import source_schema
+from interpunct.spark.clock import WakeFile, ticks
+from interpunct.spark.ingest import Ingest
+from interpunct.spark.processor import LaneProcessor
+from interpunct.spark.program import Program
+from interpunct.spark.rows import arrow_schema, spark_schema, to_batches
+from interpunct.spark.wire import OUT, WIRE
+
+
+def compiled(
+    program: Program, feeds: Mapping[str, DataFrame], wake: WakeFile | None = None
+) -> DataFrame:
+    """A streaming DataFrame of the rows that leave the flow, as pages.
+
+    With `wake` the flow has a clock of its own and is woken when its lanes wait for time.
+    """
+    sources = {n.name: n for n in program.graph.sources}
+    if sources.keys() != feeds.keys():
+        raise FeedError(
+            f"flow {program.graph.name!r}", f"one DataFrame for each of {sorted(sources)}",
+            f"{sorted(feeds)}", "feeds={'source': DataFrame, …}",
+        )  # fmt: skip
+    entering = [_ingested(program, sources[name], frame) for name, frame in feeds.items()]
+    if wake is not None:
+        entering.append(ticks(entering[0].sparkSession, wake, program))
+    rows = reduce(DataFrame.union, entering)
+    for stage in program.stages:
+        timed = rows.withColumn("now", F.unix_micros(F.current_timestamp()))
+        rows = timed.groupBy("lane").transformWithStateInPandas(
+            LaneProcessor(program, stage.number), WIRE, "append", "none"
+        )
+    return rows.filter(F.col("stage") == OUT)
+
+
+def _ingested(program: Program, source: SourceNode, frame: DataFrame) -> DataFrame:
+    checked = _checked(source, frame)
+    schema = source.raw
+    if source.time.attribute in schema.names:
+        schema = source_schema(schema, source.time)
+    stages = tuple(program.entered_by(source.name))
+    ingest = Ingest(source.name, schema, stages, program.lane_ids)
+    return checked.mapInArrow(ingest, WIRE)
+
+
+def _checked(source: SourceNode, frame: DataFrame) -> DataFrame:
+    """The columns the source declares, cast where that loses nothing."""
+    where = f"feed of source {source.name!r}"
+    wanted = spark_schema(source.raw)
+    columns = []
+    for field in wanted:
+        if field.name not in frame.columns:
+            raise SchemaError.unknown_attribute(where, field.name, frame.columns)
+        got = frame.schema[field.name].dataType
+        if got != field.dataType and not _widens(got.simpleString(), field.dataType.simpleString()):
+            raise SchemaError.wrong_type(
+                where, field.name, field.dataType.simpleString(), got.simpleString()
+            )
+        columns.append(F.col(field.name).cast(field.dataType).alias(field.name))
+    return frame.select(*columns)
+
+
+def _widens(got: str, wanted: str) -> bool:
+    order = ["tinyint", "smallint", "int", "bigint", "double"]
+    if got == "float":
+        return wanted == "double"
+    return got in order and wanted in order and order.index(got) < order.index(wanted)
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """For `mapInArrow`: pages back to rows, punctuation removed."""
+
+    target: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for data in batch.column(0):
+                yield from to_batches(Page.from_ipc(data.as_buffer()).frame, self.target)
+
+
+def unpacked(rows: DataFrame, stream: str, schema: Schema) -> DataFrame:
+    """The rows of one sink or late output."""
+    target = spark_schema(schema)
+    pages = rows.filter(F.col("stream") == stream).select("page")
+    return pages.mapInArrow(Unpack(arrow_schema(target)), target)

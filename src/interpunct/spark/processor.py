@@ -1,0 +1,141 @@
+"""The processor: one stage in one lane, inside transformWithStateInPandas."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from interpunct.engine.lane import Facts, Lane, LaneBatch, LaneOutput
+from interpunct.flow.nodes import Ref
+from interpunct.model.page import Page
+from interpunct.spark.lanes import lane_of
+from interpunct.spark.program import Program
+from interpunct.spark.state import KEY, VALUE, SparkState
+from interpunct.spark.wire import BEAT, CLOCK, COLUMNS, LATE, OUT, SINK, WAKE, Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_WARM = 64  # lanes whose decoded state a worker keeps between batches
+
+# A worker may see a lane again in the next batch, or another worker may have had it in between.
+# The nonce written to the lane's state with every batch tells: only an exact match is warm.
+_warm: OrderedDict[tuple[str, int, int], tuple[bytes, Lane, SparkState]] = OrderedDict()
+
+
+class LaneProcessor(StatefulProcessor):
+    """Rows addressed to another stage, or leaving, pass through."""
+
+    def __init__(self, program: Program, stage: int) -> None:
+        self._program, self._stage = program, stage
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._entries = handle.getMapState("state", KEY, VALUE)
+
+    def handleInputRows(  # noqa: N802 (Spark's name)
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        import pandas as pd
+
+        del timerValues
+        lane_id = int(key[0])
+        arrived = pd.concat(list(rows))
+        mine = arrived["stage"] == self._stage
+        if not mine.all():
+            yield arrived.loc[~mine, COLUMNS]
+        if not mine.any():
+            return
+        batch = self._batch(arrived[mine])
+        lane, state = self._lane(lane_id)
+        output = lane.run(batch)
+        lane.save()
+        self._remember(lane_id, lane, state)
+        leaving = list(self._leaving(lane_id, output))
+        if leaving:
+            yield pd.DataFrame([[getattr(r, c) for c in COLUMNS] for r in leaving], columns=COLUMNS)
+
+    def close(self) -> None:
+        """State is Spark's; there is nothing to close."""
+
+    # In ---------------------------------------------------------------------------------------
+
+    def _batch(self, arrived: pd.DataFrame) -> LaneBatch:
+        """Pages and facts of one batch, by stream."""
+        import pandas as pd
+
+        batch = LaneBatch(now=int(arrived["now"].iloc[0]))
+        sources = {n.name for n in self._program.graph.sources}
+        columns = (arrived[c] for c in ("stream", "sender", "rows", "greatest", "page"))
+        for stream, sender, rows, greatest, data in zip(*columns, strict=True):
+            page = None if data is None else Page.from_ipc(data)
+            if stream in sources:
+                facts = batch.facts.setdefault(stream, Facts())
+                facts.add(int(rows), None if pd.isna(greatest) else int(greatest))
+                if page is not None:
+                    batch.tuples.setdefault(stream, []).append(page.frame)
+            elif stream != CLOCK and page is not None:
+                node, port = stream.rsplit(":", 1)
+                batch.pages.setdefault(Ref(node, int(port)), []).append((int(sender), page))
+        return batch
+
+    # The lane ---------------------------------------------------------------------------------
+
+    def _lane(self, lane_id: int) -> tuple[Lane, SparkState]:
+        """The lane with its state: warm if this worker had it last, else rebuilt from state."""
+        found = _warm.pop((self._program.run, self._stage, lane_id), None)
+        nonce = self._entries.getValue(("nonce",))
+        if found is not None and nonce is not None and bytes(nonce[0]) == found[0]:
+            _, lane, state = found
+            state.bind(self._entries)
+            return lane, state
+        state = SparkState(self._entries)
+        stored = state.get("program")
+        assert stored is None or isinstance(stored, bytes)
+        described = self._program.check(self._stage, stored)
+        if stored is None:
+            state.put("program", described)
+        program = self._program
+        stage = program.stages[self._stage]
+        exports = program.exports[self._stage]
+        return Lane(program.graph, stage, exports, program.lanes, state), state
+
+    def _remember(self, lane_id: int, lane: Lane, state: SparkState) -> None:
+        nonce = os.urandom(16)
+        self._entries.updateValue(("nonce",), (nonce,))
+        _warm[(self._program.run, self._stage, lane_id)] = (nonce, lane, state)
+        while len(_warm) > MOST_WARM:
+            _warm.popitem(last=False)
+
+    # Out --------------------------------------------------------------------------------------
+
+    def _leaving(self, lane_id: int, output: LaneOutput) -> Iterator[Row]:
+        for name, frame in output.sinks.items():
+            data = Page(self._program.graph.nodes[name].streams[0].schema, frame).to_ipc(name)
+            yield Row(lane_id, OUT, f"{SINK}{name}", page=data)
+        for name, reached in output.reached.items():
+            yield Row(lane_id, OUT, f"{BEAT}{name}", greatest=reached)
+        for name, frame in output.late.items():
+            data = Page(self._program.graph.nodes[name].outputs[1].schema, frame).to_ipc(name)
+            yield Row(lane_id, OUT, f"{LATE}{name}", page=data)
+        for ref, page in output.onward.items():
+            yield from self._onward(lane_id, ref, page)
+        if output.wake_at is not None:
+            yield Row(lane_id, OUT, WAKE, greatest=output.wake_at)
+
+    def _onward(self, lane_id: int, ref: Ref, page: Page) -> Iterator[Row]:
+        """A page for every lane of every later stage that reads the stream."""
+        ids = self._program.lane_ids
+        sender = ids.index(lane_id)
+        stream = f"{ref.node}:{ref.port}"
+        for stage, keys in self._program.readers_of(ref):
+            lanes = lane_of(page.frame, keys, len(ids))
+            for index, lane in enumerate(ids):
+                part = Page(page.schema, page.frame.filter(lanes == index), page.punctuations)
+                yield Row(lane, stage, stream, sender, page=part.to_ipc(stream))

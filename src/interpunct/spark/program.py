@@ -1,0 +1,82 @@
+"""A program: what the driver ships to every worker, and what a checkpoint remembers of it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from interpunct.engine.lane import exports_of
+from interpunct.flow.graph import Graph
+from interpunct.flow.nodes import Ref
+from interpunct.flow.planner import Stage, stages
+from interpunct.model.errors import FlowError
+from interpunct.spark.lanes import lane_ids
+
+
+@dataclass(frozen=True)
+class Program:
+    """A flow cut into stages for a number of lanes."""
+
+    graph: Graph
+    stages: tuple[Stage, ...]
+    exports: Mapping[int, list[Ref]]
+    lanes: int
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)  # tells warm caches apart
+
+    @classmethod
+    def of(cls, graph: Graph, lanes: int) -> Program:
+        if lanes < 1:
+            raise FlowError("start", "at least one lane", str(lanes), "Pass lanes=2 or more.")
+        cut = stages(graph)
+        return cls(graph, tuple(cut), exports_of(graph, cut), lanes)
+
+    @property
+    def lane_ids(self) -> tuple[int, ...]:
+        return lane_ids(self.lanes)
+
+    def entered_by(self, source: str) -> list[tuple[int, tuple[str, ...]]]:
+        """The stages a source enters, with the attributes that choose the lane."""
+        ref = Ref(source)
+        return [(s.number, s.keys[ref]) for s in self.stages if ref in s.keys]
+
+    def readers_of(self, ref: Ref) -> list[tuple[int, tuple[str, ...]]]:
+        """The stages a stream of an earlier stage enters, with the lane's attributes."""
+        return [
+            (s.number, s.keys[ref])
+            for s in self.stages
+            if ref in s.keys and ref.node not in s.nodes
+        ]
+
+    def described(self, stage: int) -> dict[str, str]:
+        """What must not change on a checkpoint: lanes, keys, and what each operator does."""
+        nodes = {n: self.graph.nodes[n] for n in self.stages[stage].nodes}
+        described = {
+            f"operator {name}": f"{node.kind} ← {', '.join(map(str, node.inputs))} "
+            f"[{node.describe()}] → {'; '.join(o.schema.ddl for o in node.outputs)}"
+            for name, node in nodes.items()
+        }
+        keys = self.stages[stage].keys
+        described["lane keys"] = "; ".join(f"{r}: {', '.join(a)}" for r, a in keys.items())
+        described["lanes"] = str(self.lanes)
+        return described
+
+    def check(self, stage: int, stored: bytes | None) -> bytes:
+        """The description to store; an error when the stored one is another flow's."""
+        mine = self.described(stage)
+        if stored is None:
+            return json.dumps(mine).encode()
+        theirs: dict[str, str] = json.loads(stored)
+        changed = [
+            f"{name}: was {theirs.get(name, 'absent')!r}, is {mine.get(name, 'absent')!r}"
+            for name in sorted({*mine, *theirs})
+            if mine.get(name) != theirs.get(name)
+        ]
+        if changed:
+            raise FlowError(
+                f"flow {self.graph.name!r}", "the flow its checkpoint was made by",
+                "; ".join(changed),
+                "Go on with the old flow, or start this one on a new checkpoint.",
+            )  # fmt: skip
+        return stored

@@ -1,0 +1,166 @@
+"""Start a flow as one streaming query, with all its sinks and late outputs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from interpunct.flow.graph import Graph
+from interpunct.model.errors import FlowError
+from interpunct.model.late import is_late
+from interpunct.model.schema import Schema
+from interpunct.spark.clock import WakeFile
+from interpunct.spark.compile import compiled, unpacked
+from interpunct.spark.program import Program
+from interpunct.spark.session import check_session
+from interpunct.spark.wire import LATE, SINK, WAKE
+
+Writer = Callable[[DataFrame, int], None]
+
+
+@dataclass(frozen=True)
+class Parquet:
+    """A folder of Parquet files, one subfolder per batch; a batch written again replaces itself,
+    so that a restart leaves every row exactly once."""
+
+    path: str
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        rows.write.mode("overwrite").parquet(f"{self.path}/batch={batch:08d}")
+
+
+def writer(target: str | Path | Writer) -> Writer:
+    """A path stands for Parquet; a function is called with each batch's rows and its number."""
+    return target if callable(target) else Parquet(str(target))
+
+
+@dataclass
+class FlowQuery:
+    """A running flow."""
+
+    query: StreamingQuery
+    program: Program
+    checkpoint: str
+
+    def stop(self) -> None:
+        self.query.stop()
+
+    def await_termination(self, timeout: int | None = None) -> bool:
+        """Wait for the end; False when it has not come within `timeout` seconds."""
+        if timeout is None:
+            self.query.awaitTermination()
+            return True
+        return bool(self.query.awaitTermination(timeout))
+
+    def process_all_available(self) -> None:
+        self.query.processAllAvailable()
+
+    @property
+    def progress(self) -> list[Any]:
+        return list(self.query.recentProgress)
+
+
+def outputs(graph: Graph) -> dict[str, Schema]:
+    """Everything that can leave a flow: its sinks, and the late outputs that nobody reads."""
+    found = {f"{SINK}{n.name}": n.streams[0].schema for n in graph.sinks}
+    for node in graph:
+        read = {port for port, _, _ in graph.consumers(node.name)}
+        for port, stream in enumerate(node.outputs):
+            if port not in read and is_late(stream.schema):
+                found[f"{LATE}{node.name}"] = stream.schema
+    return found
+
+
+def stream_named(graph: Graph, sink: str | None) -> tuple[str, Schema]:
+    """The output a user names: a sink, `late:node`, or the only sink there is."""
+    known = outputs(graph)
+    if sink is None:
+        if len(graph.sinks) != 1:
+            names = ", ".join(n.name for n in graph.sinks)
+            raise FlowError("to_df", "sink='…' where there are several", names, "Name one.")
+        sink = graph.sinks[0].name
+    name = sink if sink.startswith(LATE) else f"{SINK}{sink}"
+    if name not in known:
+        raise FlowError("to_df", f"one of {', '.join(sorted(known))}", sink, "Check the name.")
+    return name, known[name]
+
+
+def to_df(
+    graph: Graph, feeds: Mapping[str, DataFrame], *, sink: str | None = None, lanes: int = 2
+) -> DataFrame:
+    """One output of a flow as a streaming DataFrame, to go on with in PySpark."""
+    stream, schema = stream_named(graph, sink)
+    return unpacked(compiled(Program.of(graph, lanes), feeds), stream, schema)
+
+
+def start(
+    graph: Graph,
+    spark: SparkSession,
+    feeds: Mapping[str, DataFrame],
+    *,
+    checkpoint: str,
+    sinks: Mapping[str, str | Path | Writer] | None = None,
+    lanes: int = 2,
+    trigger: Mapping[str, Any] | None = None,
+) -> FlowQuery:
+    """Run a flow on Spark until it is stopped, or until its sources end with `availableNow`.
+
+    Late tuples without a writer of their own go to `<checkpoint>/late/<source>` as Parquet.
+    """
+    check_session(spark, lanes)
+    program = Program.of(graph, lanes)
+    writers = _writers(graph, sinks or {}, checkpoint)
+    wake = WakeFile(Path(tempfile.mkdtemp(prefix="interpunct-")) / "wake")
+    rows = compiled(program, feeds, wake)
+    batches = _Batches(outputs(graph), writers, wake)
+    stream = (
+        rows.writeStream.queryName(graph.name)
+        .foreachBatch(batches)
+        .option("checkpointLocation", checkpoint)
+        .trigger(**(trigger or {"processingTime": "0 seconds"}))
+    )
+    return FlowQuery(stream.start(), program, checkpoint)
+
+
+def _writers(
+    graph: Graph, sinks: Mapping[str, str | Path | Writer], checkpoint: str
+) -> dict[str, Writer]:
+    known = outputs(graph)
+    given = {n if n.startswith(LATE) else f"{SINK}{n}": writer(t) for n, t in sinks.items()}
+    unknown = given.keys() - known.keys()
+    missing = {n for n in known if n.startswith(SINK)} - given.keys()
+    if unknown or missing:
+        raise FlowError(
+            f"flow {graph.name!r}", f"a path or function for each of {sorted(known)}",
+            f"{sorted(given)}", "sinks={'name': 'path or function(rows, batch)', …}",
+        )  # fmt: skip
+    late = {n: Parquet(f"{checkpoint}/late/{n.removeprefix(LATE)}") for n in known}
+    return {**{n: w for n, w in late.items() if n.startswith(LATE)}, **given}
+
+
+@dataclass
+class _Batches:
+    """For `foreachBatch`: each output of a batch to its writer, and the clock set."""
+
+    schemas: Mapping[str, Schema]
+    writers: Mapping[str, Writer]
+    wake: WakeFile
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        rows.persist()
+        try:
+            present = rows.groupBy("stream").agg(F.min("greatest").alias("moment")).collect()
+            moments = {r["stream"]: r["moment"] for r in present}
+            for stream, write in self.writers.items():
+                if stream in moments:
+                    write(unpacked(rows, stream, self.schemas[stream]), batch)
+            self.wake.write(moments.get(WAKE))
+        finally:
+            rows.unpersist()

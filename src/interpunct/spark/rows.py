@@ -1,0 +1,38 @@
+"""Rows and pages: Arrow batches of Spark to frames, and frames back to what Spark expects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType, _parse_datatype_string
+
+from interpunct.model.schema import Schema
+
+
+def to_frame(batches: Iterable[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
+    """Spark's batches as a frame of the schema (columns matched by name)."""
+    table = pa.Table.from_batches(list(batches))
+    frame = pl.from_arrow(table.select(list(schema.names)))
+    assert isinstance(frame, pl.DataFrame)
+    return frame if dict(frame.schema) == schema.polars else frame.cast(schema.polars)  # type: ignore[arg-type]
+
+
+def to_batches(frame: pl.DataFrame, target: pa.Schema) -> list[pa.RecordBatch]:
+    """A frame as batches with the Arrow types Spark declared for the rows."""
+    batches: list[pa.RecordBatch] = frame.to_arrow().cast(target).to_batches()
+    return batches
+
+
+def spark_schema(schema: Schema) -> StructType:
+    """A schema as Spark's own."""
+    parsed = _parse_datatype_string(schema.ddl)
+    assert isinstance(parsed, StructType)
+    return parsed
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The Arrow types in which Spark exchanges such rows with Python."""
+    return to_arrow_schema(schema, timezone="UTC")

@@ -1,0 +1,68 @@
+"""One row of a shuffle is one page: the rows that travel between ingest, lanes and sinks.
+
+`stage` ≥ 0 addresses the lanes of a stage; −1 marks what leaves. `stream` says what the page is a
+page of: a source, a stream of an earlier stage, a sink (`sink:…`), a late output (`late:…`); rows
+without a page tell a sink's heartbeat (`beat:…`) or when a lane should run again (`wake`).
+`rows` and `greatest` are facts about the sender's whole share of the stream, not about the page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+OUT = -1
+CLOCK = "clock"
+SINK, BEAT, LATE, WAKE = "sink:", "beat:", "late:", "wake"
+
+WIRE = StructType(
+    [
+        StructField("lane", IntegerType()),
+        StructField("stage", IntegerType()),
+        StructField("stream", StringType()),
+        StructField("sender", IntegerType()),
+        StructField("rows", LongType()),
+        StructField("greatest", LongType()),
+        StructField("page", BinaryType()),
+    ]
+)
+WIRE_ARROW = pa.schema(
+    [
+        ("lane", pa.int32()),
+        ("stage", pa.int32()),
+        ("stream", pa.string()),
+        ("sender", pa.int32()),
+        ("rows", pa.int64()),
+        ("greatest", pa.int64()),
+        ("page", pa.binary()),
+    ]
+)
+COLUMNS = WIRE.fieldNames()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row on the wire."""
+
+    lane: int
+    stage: int
+    stream: str
+    sender: int = 0
+    rows: int = 0
+    greatest: int | None = None
+    page: bytes | None = None
+
+
+def to_batch(rows: list[Row]) -> pa.RecordBatch:
+    columns = [[getattr(r, name) for r in rows] for name in COLUMNS]
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, WIRE_ARROW, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=WIRE_ARROW)
