@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import polars as pl
@@ -172,8 +172,8 @@ class Peekable:
         self._feeds = feeds
         self._heads: dict[str, Arrival] = {}
         self.ended: list[str] = []
-        for name in list(feeds):
-            self._pull(name)
+        for name in feeds:
+            self._look(name)
 
     def __bool__(self) -> bool:
         return bool(self._heads)
@@ -182,19 +182,47 @@ class Peekable:
         """The least moment of arrival given by any feed."""
         return min((a.at for a in self._heads.values() if a.at is not None), default=None)
 
-    def due(self, now: int) -> list[tuple[str, Page]]:
-        """One page from each feed whose moment has come, the earliest first."""
-        ready = [n for n, a in self._heads.items() if a.at is None or a.at <= now]
-        ready.sort(key=lambda n: self._heads[n].at or 0)
-        pages = [(name, self._heads[name].page) for name in ready]
-        for name in ready:
-            self._pull(name)
-        return pages
+    def untimed(self) -> Iterator[tuple[str, Page]]:
+        """One page of each feed that has no moments."""
+        for name in [n for n, a in self._heads.items() if a.at is None]:
+            yield name, self._pull(name)
 
-    def _pull(self, name: str) -> None:
+    def due(self, now: int) -> Iterator[tuple[str, Page]]:
+        """The pages whose moment has come, the earliest first."""
+        while True:
+            timed = [(a.at, n) for n, a in self._heads.items() if a.at is not None and a.at <= now]
+            if not timed:
+                return
+            name = min(timed)[1]
+            yield name, self._pull(name)
+
+    def _pull(self, name: str) -> Page:
+        page = self._heads[name].page
+        self._look(name)
+        return page
+
+    def _look(self, name: str) -> None:
         head = next(self._feeds[name], None)
         if head is None:
             self._heads.pop(name, None)
             self.ended.append(name)
         else:
             self._heads[name] = head
+
+
+def replayed(
+    feeds: dict[str, Iterator[Arrival]], start: int, speeds: Mapping[str, float]
+) -> dict[str, Iterator[Arrival]]:
+    """The feeds with the first arrival of all moved to `start`, and the others accordingly."""
+    heads = {name: list(islice(arrivals, 1)) for name, arrivals in feeds.items()}
+    first = min((h.at for head in heads.values() for h in head if h.at is not None), default=0)
+    return {
+        name: _moved(chain(heads[name], arrivals), first, start, speeds[name])
+        for name, arrivals in feeds.items()
+    }
+
+
+def _moved(arrivals: Iterable[Arrival], first: int, start: int, speed: float) -> Iterator[Arrival]:
+    for arrival in arrivals:
+        at = None if arrival.at is None else start + int((arrival.at - first) / speed)
+        yield Arrival(at, arrival.page)

@@ -13,12 +13,11 @@ import polars as pl
 
 from interpunct.model.attribute_map import AttributeMap
 from interpunct.model.frames import stacked
-from interpunct.model.late import Reason
 from interpunct.model.page import Page
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME, TimeKind
 from interpunct.operators.contract import Emission, Stream
-from interpunct.operators.source import Sorted, Source, SourceOperator
+from interpunct.operators.source import Source, SourceOperator
 from interpunct.operators.state import Record, State
 from interpunct.progress.source_time import NotBefore
 
@@ -57,12 +56,9 @@ class LaneSource(Source):
             emission.extend(self.tuples(late, port=1))
         return emission
 
-    def _reject_disorder(self, sound: Sorted) -> None:
+    def _reached(self, frame: pl.DataFrame) -> pl.Series:
         """Within a batch there is no order to break: only what came before counts."""
-        if self.time.spec.bounds is None:
-            ticks = self.output.ticks(sound.frame)
-            before = self.time.greatest
-            self._reject(sound, ticks < before, Reason.DISORDER, before)
+        return pl.repeat(self.time.greatest, frame.height, dtype=pl.Int64, eager=True)
 
     def _enabling(self, now: int) -> int | None:
         """An enabling timestamp without being asked, so that all lanes give the same one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from interpunct.engine.arcs import wired
 from interpunct.engine.component import Component
-from interpunct.engine.feeds import Arrival, Feed, Peekable, as_feed
+from interpunct.engine.feeds import Peekable, as_feed, replayed
 from interpunct.engine.metrics import Metrics
 from interpunct.engine.trace import Trace
 from interpunct.flow.graph import Graph
@@ -128,30 +128,47 @@ class Engine:
 
 
 class Driver:
-    """Reads feeds as their moments come and keeps an engine going until they end."""
+    """Reads feeds as their moments come and keeps an engine going until they end.
 
-    def __init__(self, engine: Engine, feeds: Mapping[str, Any], *, cost: int = 0) -> None:
-        self.engine, self._cost = engine, cost
+    `cost` is what a step takes on a scripted clock, in microseconds; what arrives meanwhile enters
+    when the step is over. `entering` is called as a page is handed to its source.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        feeds: Mapping[str, Any],
+        *,
+        cost: int = 0,
+        entering: Callable[[str, Page], None] | None = None,
+    ) -> None:
+        self.engine, self._entering = engine, entering
         sources = {n.name: n for n in engine.graph.sources}
         _check_names(sources, feeds)
+        if cost and not isinstance(engine.clock, ScriptedClock):
+            raise FlowError("run", "a scripted clock with cost=…", "a real clock", "Drop cost.")
+        for component in engine.components:
+            component.cost = cost
         self._clock = engine.clock
-        self._feeds = Peekable(
-            {name: self._arrivals(as_feed(data), sources[name]) for name, data in feeds.items()}
-        )
+        arrivals = {
+            name: as_feed(data).arrivals(sources[name].raw, f"feed of source {name!r}")
+            for name, data in feeds.items()
+        }
+        if isinstance(self._clock, RealClock):
+            speeds = {name: as_feed(data).speed for name, data in feeds.items()}
+            arrivals = replayed(arrivals, self._clock.now(), speeds)
+        self._feeds = Peekable(arrivals)
         first = self._feeds.first()
         if isinstance(self._clock, ScriptedClock) and first is not None:
             self._clock.wait_until(first)
-        if cost and not isinstance(self._clock, ScriptedClock):
-            raise FlowError("run", "a scripted clock with cost=…", "a real clock", "Drop cost.")
 
     def run(self, until: int | None = None) -> None:
         """Until every feed has ended and nothing moves, or until a moment of the clock."""
         engine, clock = self.engine, self._clock
-        while True:
+        while until is None or clock.now() <= until:
             self._take_due(clock.now())
-            if engine.step():
-                if self._cost:
-                    clock.advance(self._cost)  # type: ignore[attr-defined]
+            # Pages without a moment are taken only as fast as they are dealt with.
+            if engine.step() or self._take(self._feeds.untimed()):
                 continue
             moment = self._next_moment()
             if moment is None or (until is not None and moment > until):
@@ -162,13 +179,23 @@ class Driver:
         engine.metrics.close(clock.now())
 
     def _take_due(self, now: int) -> None:
-        for name, page in self._feeds.due(now):
-            self.engine.feed(name, page)
-        while self._feeds.ended:
-            self.engine.finish(self._feeds.ended.pop())
+        self._take(self._feeds.due(now))
         moment = self.engine.wake_at()
         if moment is not None and moment <= now:
             self.engine.wake()
+
+    def _take(self, pages: Iterator[tuple[str, Page]]) -> bool:
+        """Hand pages to their sources, and tell those whose feed has ended; False for nothing."""
+        taken = False
+        for name, page in pages:
+            if self._entering is not None:
+                self._entering(name, page)
+            self.engine.feed(name, page)
+            taken = True
+        while self._feeds.ended:
+            self.engine.finish(self._feeds.ended.pop())
+            taken = True
+        return taken
 
     def _next_moment(self) -> int | None:
         """The next arrival or wake-up; once all feeds have ended there is nothing to wait for."""
@@ -176,20 +203,6 @@ class Driver:
             return None
         moments = [self._feeds.first(), self.engine.wake_at()]
         return min((m for m in moments if m is not None), default=None)
-
-    def _arrivals(self, feed: Feed, source: SourceNode) -> Any:
-        """A feed's pages; on a real clock its arrivals are moved to begin now."""
-        arrivals = feed.arrivals(source.raw, f"feed of source {source.name!r}")
-        if isinstance(self.engine.clock, RealClock) and feed.arrival is not None:
-            return _replayed(arrivals, self.engine.clock.now(), feed.speed)
-        return arrivals
-
-
-def _replayed(arrivals: Any, start: int, speed: float) -> Any:
-    first: int | None = None
-    for arrival in arrivals:
-        first = arrival.at if first is None else first
-        yield Arrival(start + int((arrival.at - first) / speed), arrival.page)
 
 
 def _check_names(sources: Mapping[str, SourceNode], feeds: Mapping[str, Any]) -> None:

@@ -46,6 +46,9 @@ class RealClock:
     def interrupt(self) -> None:
         self._interrupted.set()
 
+    def __reduce__(self) -> tuple[type[RealClock], tuple[()]]:
+        return RealClock, ()  # elsewhere, the clock there
+
 
 class ScriptedClock:
     """A clock that stands still until someone waits for a later moment or moves it."""

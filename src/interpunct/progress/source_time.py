@@ -51,7 +51,7 @@ class SourceTime:
 
     @staticmethod
     def _matures(arrived: int, bounds: Bounds) -> int:
-        """When a bound holds for what comes then: a tuple exactly `delay` later is still in time."""
+        """When a bound holds of what comes: a tuple exactly `delay` later is still in time."""
         return arrived + bounds.delay + 1 if bounds.delay else arrived
 
     def _promise(self, moment: int, heartbeat: int) -> None:

@@ -33,10 +33,13 @@ class Arrival:
     at: int = 0
 
     def __repr__(self) -> str:
-        marks = " ".join(map(str, self.page.punctuations))
-        return (
-            f"Arrival({self.port}, {self.page.frame.rows()} {marks or 'no punctuation'}, {self.at})"
-        )
+        marks = " ".join(map(str, self.page.punctuations)) or "no punctuation"
+        return f"Arrival({self.port}, {self.page.frame.rows()} {marks}, at {self.at})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What hypothesis shows: the tuples, not the frame around them."""
+        del cycle
+        printer.text(repr(self))
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,10 @@ class Case:
 
     def __str__(self) -> str:
         return self.name
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        del cycle
+        printer.text(f"Case({self.name!r})")
 
 
 @dataclass

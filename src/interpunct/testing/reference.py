@@ -46,9 +46,15 @@ class TsmOperator:
     def __init__(self, inputs: int) -> None:
         self.queues: list[deque[Element]] = [deque() for _ in range(inputs)]
         self.registers = [START_OF_TIME] * inputs
+        self.latest = [START_OF_TIME] * inputs
         self.out: list[Element] = []
 
     def arrive(self, port: int, element: Element) -> None:
+        """Run until `more` is false; a punctuation behind its own input's tuples says nothing."""
+        if element.time < self.latest[port]:
+            assert element.row is None, "an ordered input"
+            return
+        self.latest[port] = element.time
         self.queues[port].append(element)
         self._update()
         while self.more():
