@@ -156,17 +156,28 @@ AGGREGATES: dict[str, tuple[Stream, Windows, tuple[str, ...], dict[str, str]]] =
     "aggregate first and last, no groups": (
         ORDERED, Windows(6, 6), (), {"f": "first(v)", "l": "last(v)"},
     ),
+    "aggregate first and last over many panes": (
+        ORDERED, Windows(9, 5), (), {"f": "first(v)", "l": "last(v)"},
+    ),
 }  # fmt: skip
 
 
 def aggregated(name: str) -> Case:
-    stream, windows, by, sources = AGGREGATES[name]
+    stream, windows, by, sources = (AGGREGATES | DISORDERED_FIRST)[name]
     built = {n: aggregate(s, stream.schema, name) for n, s in sources.items()}
     return Case(
         name,
         lambda c: Aggregate("a", stream, windows, by, built, c.state),
         arrivals([stream], punctuated="k", most=14),
     )
+
+
+# Which of two disordered tuples is first is for the operator to say; it must say it in any split.
+DISORDERED_FIRST = {
+    "aggregate first and last, disordered": (
+        DISORDERED, Windows(9, 5), ("k",), {"f": "first(v)", "l": "last(v)"},
+    ),
+}  # fmt: skip
 
 
 TUPLE_WINDOWS: dict[str, tuple[int, int, tuple[str, ...], dict[str, str]]] = {
@@ -302,7 +313,7 @@ CASES: list[Case] = [
     *UNIONS,
     *ARRIVAL_UNIONS,
     *map(join, JOINS),
-    *map(aggregated, AGGREGATES),
+    *map(aggregated, AGGREGATES | DISORDERED_FIRST),
     *map(tuple_window, TUPLE_WINDOWS),
     *SOURCES,
     *TIME,

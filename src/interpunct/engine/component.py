@@ -56,7 +56,8 @@ class Component:
     # What reaches the component from outside ------------------------------------------------
 
     def feed(self, source: Vertex, page: Page) -> None:
-        """A page from a feed enters at a source."""
+        """A page from a feed enters at a source, which may now have answers it had not before."""
+        self._asked.clear()
         self._dispatch(source, source.operator.accept(0, page))
 
     def enter(self, source: Vertex, emission: Emission) -> None:
@@ -169,6 +170,7 @@ class Component:
         if not answer:
             return None
         self._metrics.ets += 1
+        self._asked.pop(waiting, None)  # if this one was not enough, it may ask others too
         self._note("ets", source, answer.pages[0][1])
         self._dispatch(source, answer)
         filled = source.filled_output()

@@ -19,12 +19,16 @@ from interpunct.engine.metrics import Metrics
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Context, Node, Ref, SinkNode, SourceNode, TimerNode
 from interpunct.flow.planner import Stage
+from interpunct.flow.pushdown import Prefix, prefix_of
+from interpunct.model.frames import stacked
 from interpunct.model.page import Page
 from interpunct.model.punctuation import Punctuation
-from interpunct.operators.contract import Held, Operator
+from interpunct.operators.aggregate import Aggregate
+from interpunct.operators.contract import Emission, Held, Operator
 from interpunct.operators.sink import Sink
 from interpunct.operators.state import Scoped, State
 from interpunct.progress.clock import ScriptedClock
+from interpunct.progress.source_time import SourceTime
 
 
 @dataclass
@@ -46,7 +50,8 @@ class LaneBatch:
 
     now: int
     facts: dict[str, Facts] = field(default_factory=dict)  # by source
-    tuples: dict[str, list[pl.DataFrame]] = field(default_factory=dict)  # by source
+    raw: dict[str, list[pl.DataFrame]] = field(default_factory=dict)  # by source, unchecked
+    entering: dict[str, list[pl.DataFrame]] = field(default_factory=dict)  # by source, after prefix
     pages: dict[Ref, list[tuple[int, Page]]] = field(default_factory=dict)  # from earlier lanes
 
 
@@ -102,18 +107,52 @@ class Lane:
         for name, vertex in self._vertices.items():
             operator = vertex.operator
             if isinstance(operator, LaneSource):
-                facts = batch.facts.get(name, Facts())
-                frames = batch.tuples.get(name, ())
-                entered = operator.on_batch(frames, facts.rows, facts.greatest)
+                self._enter_source(vertex, operator, batch)
             elif isinstance(operator, Entry):
-                entered = operator.on_batch(batch.pages.get(_ref(name), ()))
-            else:
-                continue
-            self._component.enter(vertex, entered)
+                self._component.enter(vertex, operator.on_batch(batch.pages.get(_ref(name), ())))
         self._component.wake()
         while self._component.step():
             pass
         return self._output()
+
+    def _enter_source(self, vertex: Vertex, source: LaneSource, batch: LaneBatch) -> None:
+        """What went through the prefix enters behind it, with what the lane itself lets in."""
+        facts = batch.facts.get(source.name, Facts())
+        raw = batch.raw.get(source.name, ())
+        emission = source.on_batch(raw, facts.rows, facts.greatest)
+        entering = list(batch.entering.get(source.name, ()))
+        if entering:
+            prefix = prefix_of(self._graph, self._stage, source.name)
+            entering += self._accepted(prefix, emission)
+            self._enter_behind(prefix, stacked(entering))
+        self._component.enter(vertex, emission)
+
+    def _accepted(self, prefix: Prefix, emission: Emission) -> list[pl.DataFrame]:
+        """Take accepted tuples out of an emission and through the prefix, to enter with the rest
+        of the batch: a batch has no order inside."""
+        frames = [page.frame for port, page in emission.pages if port == 0 and page.height]
+        emission.pages = [
+            (port, Page(page.schema, page.frame.clear(), page.punctuations) if port == 0 else page)
+            for port, page in emission.pages
+        ]
+        return [through_prefix(self._graph, prefix, frame) for frame in frames]
+
+    def _enter_behind(self, prefix: Prefix, frame: pl.DataFrame) -> None:
+        if prefix.aggregate is not None:
+            vertex = self._vertices[prefix.aggregate]
+            assert isinstance(vertex.operator, Aggregate)
+            self._component.enter(vertex, vertex.operator.on_partial_rows(frame))
+            return
+        vertex = self._vertices[prefix.entry]
+        schema = vertex.operator.output
+        if vertex.operator.outputs[0].properties.ordered:
+            frame = frame.sort(schema.ordered_by, maintain_order=True)
+        self._component.enter(vertex, Emission([(0, Page(schema, frame))]))
+
+    def source_times(self) -> dict[str, SourceTime]:
+        """The time registers of the sources, the same in every lane."""
+        operators = (v.operator for v in self._vertices.values())
+        return {o.name: o.time for o in operators if isinstance(o, LaneSource)}
 
     def save(self) -> None:
         for vertex in self._vertices.values():
@@ -181,6 +220,20 @@ class Lane:
             frames = self._frames.setdefault(node.name, [])
             return Context(self._clock, state, frames.append)
         return Context(self._clock, state)
+
+
+def through_prefix(graph: Graph, prefix: Prefix, frame: pl.DataFrame) -> pl.DataFrame:
+    """Tuples of a source as they enter the lane: through the stateless chain, and in part
+    aggregated where an aggregate follows."""
+    for name in prefix.nodes:
+        operator = graph.nodes[name].prototype
+        emitted = operator.on_page(0, Page(operator.inputs[0].schema, frame)).pages
+        frame = emitted[0][1].frame if emitted else operator.output.empty()
+    if prefix.aggregate is None:
+        return frame
+    aggregate = graph.nodes[prefix.aggregate].prototype
+    assert isinstance(aggregate, Aggregate)
+    return aggregate.partial_rows(frame)
 
 
 def exports_of(graph: Graph, stages: Sequence[Stage]) -> Mapping[int, list[Ref]]:

@@ -33,6 +33,8 @@ _MICROSECOND = timedelta(microseconds=1)
 # 64 bits so that adding or subtracting a window to a heartbeat cannot overflow.
 END_OF_TIME = 2**62
 START_OF_TIME = -(2**62)
+FIRST_YEAR = -62_135_596_800_000_000  # 0001-01-01, in microseconds
+LAST_YEAR = 253_402_300_799_999_999  # the end of 9999-12-31
 
 
 class TimeKind(Enum):
@@ -158,6 +160,13 @@ class Schema:
 
     def ticks_expr(self) -> pl.Expr:
         return pl.col(self.ordered_by).cast(pl.Int64)
+
+    @cached_property
+    def time_range(self) -> tuple[int, int]:
+        """The least and greatest tick a tuple can honestly be stamped with."""
+        if self[self.ordered_by].dtype.is_integer():
+            return START_OF_TIME + 1, END_OF_TIME - 1
+        return FIRST_YEAR, LAST_YEAR
 
     def value_of(self, ticks: int) -> Any:
         """The value of the time attribute that stands at this tick."""

@@ -60,13 +60,19 @@ class Aggregate(Operator):
 
     def on_page(self, port: int, page: Page) -> Emission:
         del port
-        schema = self.inputs[0].schema
-        pane = self._windows.pane_of(schema.ticks_expr()).alias(PANE)
-        fresh = self._partials.of_tuples(page.frame, pane)
         heard: int = self._record["heard"]
         if self.inputs[0].properties.ordered:
-            heard = max(heard, int(schema.ticks(page.frame)[-1]) - 1)
-        return self._advance(heard, fresh)
+            heard = max(heard, int(self.inputs[0].schema.ticks(page.frame)[-1]) - 1)
+        return self._advance(heard, self.partial_rows(page.frame))
+
+    def partial_rows(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """What tuples come to in part; a function of the tuples alone, so it can run elsewhere."""
+        pane = self._windows.pane_of(self.inputs[0].schema.ticks_expr()).alias(PANE)
+        return self._partials.of_tuples(frame, pane)
+
+    def on_partial_rows(self, rows: pl.DataFrame) -> Emission:
+        """Partial rows made elsewhere, of tuples that are known to be in time."""
+        return self._advance(self._record["heard"], rows)
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
         heartbeat = punctuation.heartbeat_ticks
@@ -107,7 +113,10 @@ class Aggregate(Operator):
             parts.append(fresh)
         if not parts:
             return self.output.empty()
-        spread = self._windows.spread(stacked(parts), PANE, before, closed)
+        rows = stacked(parts)
+        if not self._windows.tumbling:  # what is first and last in a window goes by its panes
+            rows = rows.sort(PANE, maintain_order=True)
+        spread = self._windows.spread(rows, PANE, before, closed)
         results = self._partials.finish(spread)
         return results.select(self.output.names).sort(self._sort_columns())
 

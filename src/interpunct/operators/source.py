@@ -27,8 +27,6 @@ from interpunct.progress.clock import Clock
 from interpunct.progress.source_time import NotBefore, SourceTime
 from interpunct.progress.timestamps import TimeSpec
 
-_FIRST_YEAR = -62_135_596_800_000_000  # 0001-01-01, in microseconds
-_LAST_YEAR = 253_402_300_799_999_999  # 9999-12-31
 _STAMP = pl.Datetime("us", "UTC")  # the type of an internal timestamp
 
 
@@ -168,14 +166,13 @@ class Source(SourceOperator):
         sound = Sorted(frame, [])
         self._reject(sound, ticks.is_null(), Reason.NULL_TIME)
         ticks = self.output.ticks(sound.frame)
-        if not self.output[self.output.ordered_by].dtype.is_integer():
-            self._reject(sound, ~ticks.is_between(_FIRST_YEAR, _LAST_YEAR), Reason.ABSURD_TIME)
-        limit = self._limit(sound.frame)
-        self._reject(sound, self.output.ticks(sound.frame) <= limit, Reason.LATE, limit)
+        self._reject(sound, ~ticks.is_between(*self.output.time_range), Reason.ABSURD_TIME)
         if self.time.spec.ordered:
             reached = self._reached(sound.frame)
             disordered = self.output.ticks(sound.frame) < reached
             self._reject(sound, disordered, Reason.DISORDER, reached)
+        limit = self._limit(sound.frame)
+        self._reject(sound, self.output.ticks(sound.frame) <= limit, Reason.LATE, limit)
         return sound
 
     def _plainly_sound(self, ticks: pl.Series) -> bool:
@@ -184,7 +181,8 @@ class Source(SourceOperator):
             return False
         first, last = int(ticks[0]), int(ticks[-1])
         since = max(self.time.given, self.time.greatest - 1)
-        return first > since and first >= _FIRST_YEAR and last <= _LAST_YEAR
+        low, high = self.output.time_range
+        return first > since and first >= low and last <= high
 
     def _limit(self, frame: pl.DataFrame) -> pl.Series:
         """The heartbeat that each tuple must be above.
@@ -198,10 +196,12 @@ class Source(SourceOperator):
         return (self._reached(frame) - bounds.skew).clip(lower_bound=self.time.given)
 
     def _reached(self, frame: pl.DataFrame) -> pl.Series:
-        """The greatest timestamp before each tuple; what breaks the feed's word does not count."""
+        """The greatest timestamp before each tuple, not counting tuples that come too late."""
         ticks = self.output.ticks(frame)
+        late = ticks <= self.time.given
         for pattern in self._own:
-            ticks = ticks.set(pattern.mask(frame), self.time.greatest)
+            late |= pattern.mask(frame)
+        ticks = ticks.set(late, self.time.greatest)
         before = ticks.cum_max().shift(1).fill_null(self.time.greatest)
         return before.clip(lower_bound=self.time.greatest)
 

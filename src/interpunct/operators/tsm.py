@@ -177,12 +177,12 @@ class TsmInputs:
     def needs(self) -> Demand | None:
         """The heartbeat that would release the first waiting tuple, and who must give it."""
         first = self.first_waiting()
-        return None if first is None else self.demand(first)
+        return None if first is None else Demand(self.registers.index(self.least), first)
 
     def demand(self, wanted: int) -> Demand | None:
-        """The input that lags most, if it lags behind `wanted`."""
-        port = self.registers.index(self.least)
-        return Demand(port, wanted) if self.registers[port] < wanted else None
+        """Who must speak before the heartbeat `wanted` holds over all inputs."""
+        sure = self.sure
+        return Demand(self._sure.index(sure), wanted) if sure < wanted else None
 
     def held(self) -> Held:
         return Held(tuples=self.rows, bytes=sum(w.nbytes() for w in self.waiting))

@@ -82,14 +82,17 @@ class SourceTime:
         """An enabling timestamp, when one could be had, or None when nothing is known.
 
         Internal: the clock. External: t + τ − δ, where the last tuple was stamped t and arrived
-        τ ago (ETS section 5), for sources whose bounds give δ.
+        τ ago (ETS section 5), for sources whose bounds give δ. Ordered: whatever is before t, which
+        helps when the tuple itself was filtered out on its way to the one who asks.
         """
         if self.spec.ets.mode != "on-demand" or self.given >= wanted:
             return None
         if self.spec.kind is TimeKind.INTERNAL:
             return NotBefore(wanted) if wanted > now else now
         bounds = self.spec.bounds
-        if bounds is None or self.arrived is None or not self.clocked:
+        if bounds is None:
+            return self.greatest - 1 if self.greatest > wanted else None
+        if self.arrived is None or not self.clocked:
             return NotBefore(self.promises[0][0]) if self.promises else None
         reached = self.greatest + (now - self.arrived) - bounds.skew
         matured = self._matures(self.arrived, bounds)

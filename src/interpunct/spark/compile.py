@@ -43,7 +43,7 @@ def compiled(
             f"flow {program.graph.name!r}", f"one DataFrame for each of {sorted(sources)}",
             f"{sorted(feeds)}", "feeds={'source': DataFrame, …}",
         )  # fmt: skip
-    entering = [_ingested(program, sources[name], frame) for name, frame in feeds.items()]
+    entering = [ingested(program, sources[name], frame) for name, frame in feeds.items()]
     if wake is not None:
         entering.append(ticks(entering[0].sparkSession, wake, program))
     rows = reduce(DataFrame.union, entering)
@@ -55,13 +55,16 @@ def compiled(
     return rows.filter(F.col("stage") == OUT)
 
 
-def _ingested(program: Program, source: SourceNode, frame: DataFrame) -> DataFrame:
+def ingested(program: Program, source: SourceNode, frame: DataFrame) -> DataFrame:
+    """A source's DataFrame as rows on the wire."""
     checked = _checked(source, frame)
     schema = source.raw
     if source.time.attribute in schema.names:
         schema = source_schema(schema, source.time)
-    stages = tuple(program.entered_by(source.name))
-    ingest = Ingest(source.name, schema, stages, program.lane_ids)
+    ingest = Ingest(
+        program.graph, source.name, schema, source.time,
+        program.targets(source.name), program.lane_ids, program.hints,
+    )  # fmt: skip
     return checked.mapInArrow(ingest, WIRE)
 
 

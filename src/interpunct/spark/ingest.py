@@ -1,4 +1,9 @@
-"""Ingest: the tuples of one task become one page per lane, with facts for all lanes."""
+"""Ingest: the tuples of one task become one page per lane, with facts for all lanes.
+
+Tuples that are surely in time go through the stateless prefix here, and are aggregated in part
+where an aggregate follows; the rest, and all of them when there is no hint what is late, are sent
+as they are for the lanes to judge.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,28 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
+from interpunct.engine.lane import Facts, through_prefix
+from interpunct.flow.graph import Graph
+from interpunct.flow.pushdown import Prefix
 from interpunct.model.page import Page
-from interpunct.model.schema import Schema
+from interpunct.model.schema import Schema, TimeKind
+from interpunct.progress.timestamps import TimeSpec
+from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.rows import to_frame
-from interpunct.spark.wire import Row, to_batch
+from interpunct.spark.wire import RAW, Row, to_batch
+
+CHUNK = 1_000_000  # tuples taken through the prefix at once
+
+
+@dataclass(frozen=True)
+class Target:
+    """A stage that a source enters."""
+
+    stage: int
+    keys: tuple[str, ...]  # attributes of the raw tuples that choose the lane
+    prefix: Prefix
+    entry_keys: tuple[str, ...]  # the same attributes after the prefix
 
 
 @dataclass(frozen=True)
@@ -23,36 +45,85 @@ class Ingest:
     the shuffle is then the barrier behind which all lanes know the same.
     """
 
+    graph: Graph
     source: str
     schema: Schema  # of the raw tuples; with the time attribute when it is external
-    stages: tuple[tuple[int, tuple[str, ...]], ...]  # stage, attributes that choose the lane
+    time: TimeSpec
+    targets: tuple[Target, ...]
     lane_ids: tuple[int, ...]
+    hints: Hints | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held = [b for b in batches if b.num_rows]
-        if not held:
-            return
-        frame = to_frame(held, self.schema)
-        greatest = self._greatest(frame)
-        rows = [
-            Row(lane, stage, self.source, 0, frame.height, greatest, page)
-            for stage, keys in self.stages
-            for lane, page in self._pages(frame, keys)
-        ]
-        yield to_batch(rows)
+        seen = Facts()
+        hint = self._hint()
+        entering: list[list[pl.DataFrame]] = [[] for _ in self.targets]
+        raw: list[pl.DataFrame] = []
+        for frame in self._chunks(batches):
+            seen.add(frame.height, self._greatest(frame))
+            sure, doubtful = self._divided(frame, hint)
+            if doubtful.height:
+                raw.append(doubtful)
+            if sure.height:
+                for target, frames in zip(self.targets, entering, strict=True):
+                    frames.append(through_prefix(self.graph, target.prefix, sure))
+        if seen.rows:
+            yield to_batch(list(self._rows(seen, raw, entering)))
+
+    def _chunks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
+        held: list[pa.RecordBatch] = []
+        for batch in batches:
+            held.append(batch)
+            if sum(b.num_rows for b in held) >= CHUNK:
+                yield to_frame(held, self.schema)
+                held = []
+        if any(b.num_rows for b in held):
+            yield to_frame(held, self.schema)
+
+    def _hint(self) -> Hint | None:
+        """What the lanes promised in the batch before this one."""
+        batch = current_batch()
+        if self.hints is None or batch is None:
+            return None
+        return self.hints.read(self.targets[0].stage, batch - 1).get(self.source)
+
+    def _divided(self, frame: pl.DataFrame, hint: Hint | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Tuples that are surely in time, and those the lanes must look at."""
+        if self.time.kind is TimeKind.LATENT:
+            return frame, frame.clear()
+        if self.time.kind is TimeKind.INTERNAL or hint is None:
+            return frame.clear(), frame
+        since = max(hint.given, hint.greatest - 1) if self.time.ordered else hint.given
+        low, high = self.schema.time_range
+        ticks = self.schema.ticks(frame)
+        sure = ticks.is_between(max(low, since + 1), high).fill_null(value=False)
+        if sure.all():
+            return frame, frame.clear()
+        return frame.filter(sure), frame.filter(~sure)
 
     def _greatest(self, frame: pl.DataFrame) -> int | None:
         if self.schema.time is None:
             return None
-        greatest = self.schema.ticks(frame).max()
+        low, high = self.schema.time_range
+        ticks = self.schema.ticks(frame)
+        greatest = ticks.max()
+        if greatest is not None and not low <= greatest <= high:  # type: ignore[operator]
+            greatest = ticks.filter(ticks.is_between(low, high)).max()
         return None if greatest is None else int(greatest)  # type: ignore[arg-type]
 
-    def _pages(
-        self, frame: pl.DataFrame, keys: tuple[str, ...]
-    ) -> Iterator[tuple[int, bytes | None]]:
-        """A page for each lane, or none where no tuple falls."""
+    def _rows(
+        self, seen: Facts, raw: list[pl.DataFrame], entering: list[list[pl.DataFrame]]
+    ) -> Iterator[Row]:
+        for target, frames in zip(self.targets, entering, strict=True):
+            mine = self._pages(pl.concat(frames), target.entry_keys) if frames else {}
+            theirs = self._pages(pl.concat(raw), target.keys) if raw else {}
+            for lane in self.lane_ids:
+                facts = (seen.rows, seen.greatest)
+                yield Row(lane, target.stage, self.source, 0, *facts, mine.get(lane))
+                if lane in theirs:
+                    yield Row(lane, target.stage, RAW + self.source, page=theirs[lane])
+
+    def _pages(self, frame: pl.DataFrame, keys: tuple[str, ...]) -> dict[int, bytes]:
+        """A page for each lane that gets tuples."""
         lanes = lane_of(frame, keys, len(self.lane_ids))
-        for index, lane in enumerate(self.lane_ids):
-            part = frame.filter(lanes == index)
-            page = Page(self.schema, part).to_ipc(self.source) if part.height else None
-            yield lane, page
+        parts = ((n, frame.filter(lanes == i)) for i, n in enumerate(self.lane_ids))
+        return {n: Page(Schema.of_frame(p), p).to_ipc(self.source) for n, p in parts if p.height}

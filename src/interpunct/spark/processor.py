@@ -12,10 +12,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from interpunct.engine.lane import Facts, Lane, LaneBatch, LaneOutput
 from interpunct.flow.nodes import Ref
 from interpunct.model.page import Page
+from interpunct.spark.hints import Hint, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.program import Program
 from interpunct.spark.state import KEY, VALUE, SparkState
-from interpunct.spark.wire import BEAT, CLOCK, COLUMNS, LATE, OUT, SINK, WAKE, Row
+from interpunct.spark.wire import BEAT, CLOCK, COLUMNS, LATE, OUT, RAW, SINK, WAKE, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +58,7 @@ class LaneProcessor(StatefulProcessor):
         output = lane.run(batch)
         lane.save()
         self._remember(lane_id, lane, state)
+        self._leave_hints(lane_id, lane)
         leaving = list(self._leaving(lane_id, output))
         if leaving:
             yield pd.DataFrame([[getattr(r, c) for c in COLUMNS] for r in leaving], columns=COLUMNS)
@@ -79,7 +81,9 @@ class LaneProcessor(StatefulProcessor):
                 facts = batch.facts.setdefault(stream, Facts())
                 facts.add(int(rows), None if pd.isna(greatest) else int(greatest))
                 if page is not None:
-                    batch.tuples.setdefault(stream, []).append(page.frame)
+                    batch.entering.setdefault(stream, []).append(page.frame)
+            elif stream.startswith(RAW) and page is not None:
+                batch.raw.setdefault(stream.removeprefix(RAW), []).append(page.frame)
             elif stream != CLOCK and page is not None:
                 node, port = stream.rsplit(":", 1)
                 batch.pages.setdefault(Ref(node, int(port)), []).append((int(sender), page))
@@ -112,6 +116,14 @@ class LaneProcessor(StatefulProcessor):
         _warm[(self._program.run, self._stage, lane_id)] = (nonce, lane, state)
         while len(_warm) > MOST_WARM:
             _warm.popitem(last=False)
+
+    def _leave_hints(self, lane_id: int, lane: Lane) -> None:
+        """One lane speaks for all: their sources' times are the same."""
+        batch, hints = current_batch(), self._program.hints
+        if hints is not None and batch is not None and lane_id == self._program.lane_ids[0]:
+            times = lane.source_times()
+            told = {name: Hint(time.given, time.greatest) for name, time in times.items()}
+            hints.write(self._stage, batch, told)
 
     # Out --------------------------------------------------------------------------------------
 

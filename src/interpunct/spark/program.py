@@ -11,7 +11,10 @@ from interpunct.engine.lane import exports_of
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Ref
 from interpunct.flow.planner import Stage, stages
+from interpunct.flow.pushdown import prefix_of
 from interpunct.model.errors import FlowError
+from interpunct.spark.hints import Hints
+from interpunct.spark.ingest import Target
 from interpunct.spark.lanes import lane_ids
 
 
@@ -23,23 +26,33 @@ class Program:
     stages: tuple[Stage, ...]
     exports: Mapping[int, list[Ref]]
     lanes: int
+    hints: Hints | None = None
     run: str = field(default_factory=lambda: uuid.uuid4().hex)  # tells warm caches apart
 
     @classmethod
-    def of(cls, graph: Graph, lanes: int) -> Program:
+    def of(cls, graph: Graph, lanes: int, hints: Hints | None = None) -> Program:
         if lanes < 1:
             raise FlowError("start", "at least one lane", str(lanes), "Pass lanes=2 or more.")
         cut = stages(graph)
-        return cls(graph, tuple(cut), exports_of(graph, cut), lanes)
+        return cls(graph, tuple(cut), exports_of(graph, cut), lanes, hints)
 
     @property
     def lane_ids(self) -> tuple[int, ...]:
         return lane_ids(self.lanes)
 
-    def entered_by(self, source: str) -> list[tuple[int, tuple[str, ...]]]:
-        """The stages a source enters, with the attributes that choose the lane."""
+    def targets(self, source: str) -> tuple[Target, ...]:
+        """The stages a source enters, and how its tuples find their lanes."""
         ref = Ref(source)
-        return [(s.number, s.keys[ref]) for s in self.stages if ref in s.keys]
+        entered = [s for s in self.stages if ref in s.keys]
+        return tuple(self._target(stage, source, stage.keys[ref]) for stage in entered)
+
+    def _target(self, stage: Stage, source: str, keys: tuple[str, ...]) -> Target:
+        prefix = prefix_of(self.graph, stage, source)
+        names = keys
+        for node in prefix.nodes:
+            attributes = self.graph.nodes[node].prototype.attributes
+            names = tuple(str(attributes.output_of(0, name)) for name in names)
+        return Target(stage.number, keys, prefix, names)
 
     def readers_of(self, ref: Ref) -> list[tuple[int, tuple[str, ...]]]:
         """The stages a stream of an earlier stage enters, with the lane's attributes."""

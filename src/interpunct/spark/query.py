@@ -18,6 +18,7 @@ from interpunct.model.late import is_late
 from interpunct.model.schema import Schema
 from interpunct.spark.clock import WakeFile
 from interpunct.spark.compile import compiled, unpacked
+from interpunct.spark.hints import Hints
 from interpunct.spark.program import Program
 from interpunct.spark.session import check_session
 from interpunct.spark.wire import LATE, SINK, WAKE
@@ -115,7 +116,7 @@ def start(
     Late tuples without a writer of their own go to `<checkpoint>/late/<source>` as Parquet.
     """
     check_session(spark, lanes)
-    program = Program.of(graph, lanes)
+    program = Program.of(graph, lanes, Hints.under(checkpoint))
     writers = _writers(graph, sinks or {}, checkpoint)
     wake = WakeFile(Path(tempfile.mkdtemp(prefix="interpunct-")) / "wake")
     rows = compiled(program, feeds, wake)

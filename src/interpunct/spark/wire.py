@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 )
 
 OUT = -1
-CLOCK = "clock"
+CLOCK, RAW = "clock", "raw:"
 SINK, BEAT, LATE, WAKE = "sink:", "beat:", "late:", "wake"
 
 WIRE = StructType(

@@ -1,0 +1,84 @@
+"""Heartbeat hints: what the lanes promised in one batch, for the ingest tasks of the next.
+
+With it a task can tell which of its tuples are late before it aggregates them. It is a hint in a
+file, never the truth, which is in state: a task that finds none sends its tuples as they are, and
+the lanes do the rest. Written during a batch, it is there when the next one begins, and a batch
+that is run again finds what it found the first time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from dataclasses import dataclass
+
+from pyarrow import fs
+from pyspark import TaskContext
+
+KEPT = 20  # batches whose hints are kept
+
+
+@dataclass(frozen=True)
+class Hint:
+    """The heartbeat a source had given, and the greatest timestamp it had seen."""
+
+    given: int
+    greatest: int
+
+
+@dataclass(frozen=True)
+class Hints:
+    """A folder on any file system Arrow and Spark both reach."""
+
+    path: str
+
+    def write(self, stage: int, batch: int, hints: dict[str, Hint]) -> None:
+        """Leave the hints of a stage in this batch, and clear away an old one."""
+        files, folder = self._open(stage)
+        files.create_dir(folder, recursive=True)
+        content = {name: [h.given, h.greatest] for name, h in hints.items()}
+        temporary, final = f"{folder}/.{batch}", f"{folder}/{batch}"
+        with files.open_output_stream(temporary) as out:
+            out.write(json.dumps(content).encode())
+        files.move(temporary, final)
+        old = f"{folder}/{batch - KEPT}"
+        if files.get_file_info(old).type is fs.FileType.File:
+            files.delete_file(old)
+
+    def read(self, stage: int, batch: int) -> dict[str, Hint]:
+        """The hints a stage left in this batch; none if it left none."""
+        files, folder = self._open(stage)
+        try:
+            with files.open_input_stream(f"{folder}/{batch}") as stream:
+                content = json.loads(stream.read())
+        except FileNotFoundError:
+            return {}
+        return {name: Hint(*values) for name, values in content.items()}
+
+    @classmethod
+    def under(cls, checkpoint: str) -> Hints | None:
+        """Hints beside a checkpoint, or none where Arrow cannot reach its file system."""
+        hints = cls(f"{checkpoint}/interpunct/hints")
+        try:
+            files, folder = hints._open(0)
+            files.create_dir(folder, recursive=True)
+        except (OSError, ValueError, ImportError) as error:
+            warnings.warn(
+                f"Late tuples are sorted out in the lanes, which is slower: Arrow cannot write to "
+                f"{checkpoint} ({error})", stacklevel=3,
+            )  # fmt: skip
+            return None
+        return hints
+
+    def _open(self, stage: int) -> tuple[fs.FileSystem, str]:
+        path = self.path if "://" in self.path else os.path.abspath(self.path)
+        files, folder = fs.FileSystem.from_uri(path.replace("file:///", "/"))
+        return files, f"{folder}/{stage}"
+
+
+def current_batch() -> int | None:
+    """The number of the micro-batch this task belongs to."""
+    context = TaskContext.get()
+    text = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    return None if text is None else int(text)

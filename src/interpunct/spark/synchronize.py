@@ -1,0 +1,239 @@
+"""Synchronize: DataFrames whose native Spark watermark is our heartbeat, so no quiet source stops it.
+
+    A:  10:00:05   10:00:41   10:01:12 …         heartbeat of both = greatest seen on A or B − δ
+    B:  10:00:07   (quiet)
+
+As long as one stream sends, skew bounds move the heartbeats of all (Heartbeats section 3.3). Every
+ingest task tells every lane the greatest timestamp it saw; the lanes of each stream take its late
+rows out, and tell Spark how far time has come with a punctuation row. That row exists only as far
+as the watermark: a filter removes it again, and `observe` keeps Spark from pushing that filter, or
+one of the user's, below the watermark.
+
+Two ways to release rows, with the same watermark:
+
+at once   The watermark's delay is δ, and a punctuation row is dated at the greatest timestamp on
+          any stream. No row is dated later, so Spark computes: greatest − δ, our heartbeat.
+held      Rows wait in their lane until the heartbeat covers them; the delay is zero and
+          punctuation is dated at the heartbeat. Needed where bounds have a delay, because a row
+          passed on at once would move Spark's watermark before that delay is over.
+
+Either way a row released in a batch is above the heartbeat of the batch before, which is the
+watermark that Spark compares it with: Spark never drops one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, StructField, StructType
+
+from interpunct.flow.builder import FlowBuilder
+from interpunct.model.errors import FeedError, FlowError, SchemaError
+from interpunct.model.late import late_schema
+from interpunct.model.page import Page
+from interpunct.model.schema import START_OF_TIME, Schema
+from interpunct.progress.timestamps import Bounds, external
+from interpunct.spark.compile import ingested, unpacked
+from interpunct.spark.processor import LaneProcessor
+from interpunct.spark.program import Program
+from interpunct.spark.rows import arrow_schema, to_batches
+from interpunct.spark.session import check_session
+from interpunct.spark.wire import BEAT, LATE, OUT, RAW, SINK, WIRE
+
+_WATERMARKED = "spark.watermarkDelayMs"  # what Spark writes into a time column's metadata
+_TIMES = ("timestamp", "timestamp_ntz")
+_SOURCE = "stream_{}"  # what the late output calls the DataFrames, in the order given
+_RELEASED = "released"
+_FIRST_YEAR = -62_135_596_800_000_000  # 0001-01-01 and 9999-12-31, in microseconds
+_LAST_YEAR = 253_402_300_799_999_999
+
+
+class Synchronized(tuple[DataFrame, ...]):
+    """The synchronized DataFrames, in the order given; `late` holds as many, with the late rows."""
+
+    late: tuple[DataFrame, ...]
+
+    def __new__(cls, frames: Sequence[DataFrame], late: Sequence[DataFrame]) -> Synchronized:
+        made = super().__new__(cls, frames)
+        made.late = tuple(late)
+        return made
+
+
+def synchronize(
+    *frames: DataFrame,
+    time: str,
+    bounds: Bounds,
+    lanes: int = 2,
+    hold: bool | None = None,
+) -> Synchronized:
+    """One DataFrame per input with the same columns and a watermark that all inputs move.
+
+    `bounds.skew` (δ) says that no row of any stream comes δ or more behind the greatest timestamp
+    seen before it on any of them. Rows that do are in `.late`, with the reason.
+    """
+    if not frames:
+        raise FlowError(
+            "synchronize", "one or more DataFrames", "none", "synchronize(readings, alerts, …)"
+        )
+    if hold is None:
+        hold = bounds.delay > 0
+    elif bounds.delay and not hold:
+        raise FlowError(
+            "synchronize", "rows held where the bounds have a delay", f"hold=False with {bounds}",
+            "Leave hold out, or give bounds(skew=…) without a delay.",
+        )  # fmt: skip
+    branches = [_branch(i, f, time, bounds, lanes, hold) for i, f in enumerate(frames)]
+    _check_same_time(branches, time)
+    check_session(frames[0].sparkSession, lanes)
+    # One shuffle, written once and read by every branch that a query uses.
+    entering = [b.ingested() for b in branches]
+    shuffled = reduce(DataFrame.union, entering).repartition("lane")
+    leaving = [b.leaving(shuffled) for b in branches]
+    released = [b.released(rows) for b, rows in zip(branches, leaving, strict=True)]
+    late = [b.late(rows) for b, rows in zip(branches, leaving, strict=True)]
+    return Synchronized(released, late)
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """One of the streams, and the program that releases its rows."""
+
+    name: str
+    frame: DataFrame
+    schema: Schema
+    bounds: Bounds
+    program: Program
+    hold: bool
+
+    @property
+    def time(self) -> str:
+        return self.schema.ordered_by
+
+    def ingested(self) -> DataFrame:
+        """Pages of this stream, and facts about it for every lane."""
+        (source,) = self.program.graph.sources
+        return ingested(self.program, source, self.frame)
+
+    def leaving(self, shuffled: DataFrame) -> DataFrame:
+        """What leaves the lanes; of the other streams only the facts enter, as if its own."""
+        stream = F.col("stream")
+        raw = stream == f"{RAW}{self.name}"
+        mine = raw | (stream == self.name)
+        rows = shuffled.select(
+            "lane", "stage", F.when(raw, stream).otherwise(self.name).alias("stream"), "sender",
+            F.when(mine, F.col("rows")).otherwise(0).alias("rows"), "greatest",
+            F.when(mine, F.col("page")).alias("page"),
+            F.unix_micros(F.current_timestamp()).alias("now"),
+        )  # fmt: skip
+        lanes = rows.groupBy("lane").transformWithStateInPandas(
+            LaneProcessor(self.program, 0), WIRE, "append", "none"
+        )
+        return lanes.filter(F.col("stage") == OUT)
+
+    def released(self, leaving: DataFrame) -> DataFrame:
+        """The rows, with the heartbeat as their watermark."""
+        mark = _fresh("punctuation", self.frame.columns)
+        target = StructType([StructField(f.name, f.dataType) for f in self.frame.schema])
+        marked = StructType([*target, StructField(mark, BooleanType())])
+        skew = 0 if self.hold else self.bounds.skew
+        release = _Release(self.time, skew, arrow_schema(marked))
+        wanted = F.col("stream").isin(f"{SINK}{_RELEASED}", f"{BEAT}{_RELEASED}")
+        rows = leaving.filter(wanted).select("greatest", "page").mapInArrow(release, marked)
+        milliseconds = -(-skew // 1000)  # Spark counts in these; rounded up it drops nothing
+        seen = F.max(_quoted(self.time)).alias("greatest")
+        return (
+            rows.withWatermark(self.time, f"{milliseconds} milliseconds")
+            .observe(f"{self.name} {uuid.uuid4().hex[:8]}", seen)
+            .filter(~_quoted(mark))
+            .drop(mark)
+        )
+
+    def late(self, leaving: DataFrame) -> DataFrame:
+        return unpacked(leaving, f"{LATE}{self.name}", late_schema(self.schema))
+
+
+@dataclass(frozen=True)
+class _Release:
+    """For `mapInArrow`: pages back to rows, and heartbeats to punctuation rows."""
+
+    time: str
+    skew: int  # from the heartbeat to the date of the punctuation row
+    target: pa.Schema  # ends with the mark that tells punctuation from rows
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for heartbeat, data in zip(batch.column(0), batch.column(1), strict=True):
+                if data.is_valid:
+                    frame = Page.from_ipc(data.as_buffer()).frame
+                    marked = frame.with_columns(pl.lit(False).alias(self.target.names[-1]))
+                    yield from to_batches(marked, self.target)
+                elif heartbeat.as_py() > START_OF_TIME:
+                    yield self._punctuation(heartbeat.as_py() + self.skew)
+
+    def _punctuation(self, date: int) -> pa.RecordBatch:
+        date = min(max(date, _FIRST_YEAR), _LAST_YEAR)
+        arrays = [pa.nulls(1, field.type) for field in self.target]
+        at = self.target.get_field_index(self.time)
+        arrays[at] = pa.array([date], pa.int64()).cast(self.target.field(at).type)
+        arrays[-1] = pa.array([True])
+        return pa.RecordBatch.from_arrays(arrays, schema=self.target)
+
+
+# Checks ----------------------------------------------------------------------------------------
+
+
+def _branch(
+    number: int, frame: DataFrame, time: str, bounds: Bounds, lanes: int, hold: bool
+) -> _Branch:
+    where = f"synchronize, DataFrame {number}"
+    if not frame.isStreaming:
+        raise FeedError(
+            where, "a streaming DataFrame", "a static one", "Read it with spark.readStream."
+        )
+    if time not in frame.columns:
+        raise SchemaError.unknown_attribute(where, time, frame.columns)
+    found = frame.schema[time]
+    if found.dataType.simpleString() not in _TIMES:
+        raise SchemaError.wrong_type(
+            where, time, "timestamp or timestamp_ntz", found.dataType.simpleString()
+        )
+    if any(_WATERMARKED in field.metadata for field in frame.schema):
+        raise FeedError(
+            where, "no watermark yet", "one set with withWatermark",
+            "Remove that line: synchronize sets the watermark, from bounds(skew=…).",
+        )  # fmt: skip
+    columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in frame.schema)
+    name = _SOURCE.format(number)
+    flow = FlowBuilder("synchronize")
+    stream = flow.source(name, columns, time=external(time, bounds, ets="never"))
+    flow.sink(_RELEASED, stream.sort() if hold else stream)
+    program = Program.of(flow.graph, lanes)
+    return _Branch(name, frame, stream.schema, bounds, program, hold)
+
+
+def _check_same_time(branches: Sequence[_Branch], time: str) -> None:
+    """A timestamp and a timestamp without a zone cannot be compared."""
+    first = str(branches[0].schema.time_type)
+    for branch in branches:
+        if branch.schema.time_type != first:
+            raise SchemaError.wrong_type(
+                f"synchronize, {branch.name}", time, f"{first} as in the first DataFrame",
+                str(branch.schema.time_type),
+            )  # fmt: skip
+
+
+def _quoted(name: str) -> Column:
+    return F.col(f"`{name}`")
+
+
+def _fresh(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name = f"_{name}"
+    return name
