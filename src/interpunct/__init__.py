@@ -4,7 +4,7 @@ One import gives the builder (`Flow`), the kinds of time (`external`, `internal`
 and clocks for running in process.
 """
 
-from interpunct.api import Flow
+from interpunct.api import Flow, replay, session, synchronize
 from interpunct.engine.feeds import Feed, feed
 from interpunct.engine.run import Result
 from interpunct.engine.trace import Trace
@@ -53,4 +53,7 @@ __all__ = [
     "internal",
     "latent",
     "periodic",
+    "replay",
+    "session",
+    "synchronize",
 ]

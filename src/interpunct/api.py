@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,9 @@ from interpunct.progress.clock import Clock
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from interpunct.progress.timestamps import Bounds
     from interpunct.spark.query import FlowQuery, Writer
+    from interpunct.spark.synchronize import Synchronized
 
 
 class Flow(FlowBuilder):
@@ -73,3 +75,59 @@ class Flow(FlowBuilder):
             self.graph, spark, feeds,
             checkpoint=checkpoint, sinks=sinks, lanes=lanes, trigger=trigger,
         )  # fmt: skip
+
+
+# pyspark is imported when one of these is called, so that flows in process need no JVM.
+
+
+def session(
+    lanes: int = 2, *, master: str | None = None, name: str = "interpunct", **more: str
+) -> SparkSession:
+    """A SparkSession with the settings that make small batches cheap.
+
+    `more` holds further settings, with `__` for the dots: ``spark__driver__memory="8g"``.
+    """
+    from interpunct.spark.session import session
+
+    return session(lanes, master=master, name=name, **more)
+
+
+def synchronize(
+    *frames: DataFrame,
+    time: str,
+    bounds: Bounds,
+    lanes: int = 2,
+    hold: bool | None = None,
+) -> Synchronized:
+    """Streaming DataFrames with one watermark for all: a quiet one does not stop the others.
+
+    `bounds.skew` says how far a row may come behind the greatest time seen on any of them; rows
+    behind that are in `.late`. ``readings, alerts = ip.synchronize(a, b, time="ts",
+    bounds=ip.bounds(skew="30s"))``
+    """
+    from interpunct.spark.synchronize import synchronize
+
+    return synchronize(*frames, time=time, bounds=bounds, lanes=lanes, hold=hold)
+
+
+def replay(
+    spark: SparkSession,
+    path: str,
+    *,
+    arrival: str | None = None,
+    speed: float | None = None,
+    rows_per_batch: int | None = None,
+    partitions: int = 2,
+    columns: Sequence[str] | None = None,
+) -> DataFrame:
+    """Recorded rows (Parquet, CSV, JSON Lines) as a streaming DataFrame.
+
+    With `speed` rows come when their `arrival` says, 1.0 being the speed of the recording;
+    without, as fast as they are taken, `rows_per_batch` at a time.
+    """
+    from interpunct.spark.replay import replay
+
+    return replay(
+        spark, path, arrival=arrival, speed=speed,
+        rows_per_batch=rows_per_batch, partitions=partitions, columns=columns,
+    )  # fmt: skip

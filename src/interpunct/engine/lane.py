@@ -7,7 +7,7 @@ and is written at the end of the batch, only where it changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -87,14 +87,22 @@ class Lane:
     """The operators of one stage in one lane."""
 
     def __init__(
-        self, graph: Graph, stage: Stage, exports: Sequence[Ref], lanes: int, state: State
+        self,
+        graph: Graph,
+        stage: Stage,
+        lanes: int,
+        state: State,
+        *,
+        exports: Sequence[Ref] = (),
+        silent: Collection[str] = (),
     ) -> None:
+        """`silent` names the sources whose late tuples another stage reports."""
         self._clock = ScriptedClock()
         self.state = state
         self._frames: dict[str, list[pl.DataFrame]] = {}
         self._late: dict[str, list[pl.DataFrame]] = {}
         self._exports: dict[Ref, _Export] = {}
-        self._lanes = lanes
+        self._lanes, self._silent = lanes, frozenset(silent)
         self._stage, self._graph = stage, graph
         self._vertices = self._wired(exports)
         self._component = Component(
@@ -180,7 +188,8 @@ class Lane:
         return sink
 
     def _keep_late(self, node: str, page: Page) -> None:
-        self._late.setdefault(node, []).append(page.frame)
+        if node not in self._silent:
+            self._late.setdefault(node, []).append(page.frame)
 
     # Building ---------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Node
+from interpunct.flow.planner import Stage, stages
+from interpunct.flow.pushdown import prefix_of
 
 
 def explain(graph: Graph) -> str:
@@ -14,7 +16,24 @@ def explain(graph: Graph) -> str:
         if len(components) > 1:
             lines.append(f"component {number}, scheduled by itself")
         lines += [line for node in component for line in _lines(node)]
+    lines += [line for stage in stages(graph) for line in _stage_lines(graph, stage)]
     return "\n".join(lines)
+
+
+def _stage_lines(graph: Graph, stage: Stage) -> list[str]:
+    """What runs where on Spark: in the tasks that read a source, and in the lanes behind them."""
+    lanes = "one lane" if stage.single else "lanes"
+    keys = "; ".join(f"{ref} by {', '.join(k) or 'nothing'}" for ref, k in stage.keys.items())
+    lines = [f"on Spark, stage {stage.number}: {lanes} ({keys})"]
+    prefixes = [prefix_of(graph, stage, n.name) for n in graph.sources if n.name in stage.nodes]
+    early = [name for prefix in prefixes for name in prefix.nodes]
+    partial = [f"part of {p.aggregate}" for p in prefixes if p.aggregate is not None]
+    if early or partial:
+        lines.append(f"  before the shuffle: {', '.join(early + partial)}")
+    sources = {n.name for n in graph.sources}
+    inside = [n for n in stage.nodes if n not in early and n not in sources]
+    lines.append(f"  in the lanes: {', '.join(inside)}")
+    return lines
 
 
 def _lines(node: Node) -> list[str]:

@@ -64,7 +64,7 @@ class Planner:
     def stages(self) -> list[Stage]:
         for node in self._graph.checked():
             self._place(node)
-        live = [s for s in self._stages if s.nodes]
+        live = self._coalesced([s for s in self._stages if s.nodes])
         return [self._finished(number, stage) for number, stage in enumerate(live)]
 
     def _place(self, node: Node) -> None:
@@ -163,6 +163,31 @@ class Planner:
             other.nodes = []
         return first
 
+    def _coalesced(self, stages: list[_Growing]) -> list[_Growing]:
+        """Stages of one depth share a shuffle where one key serves both: each source then enters
+        once, however many operators read it."""
+        groups: list[tuple[int, _Growing]] = []
+        depths: dict[int, int] = {}
+        for stage in stages:
+            entries, _ = self._reach_back(stage)
+            homes = [self._stage_of[r.node] for r in entries]
+            depth = max((depths[id(h)] + 1 for h in homes if h is not None), default=0)
+            host = self._absorbed(stage, [g for d, g in groups if d == depth])
+            if host is stage:
+                groups.append((depth, stage))
+            depths[id(host)] = depth
+        return [stage for _, stage in sorted(groups, key=lambda g: g[0])]
+
+    def _absorbed(self, stage: _Growing, others: list[_Growing]) -> _Growing:
+        """The first of the others that can take the stage in, or the stage itself."""
+        for other in others:
+            shared = _reconciled(other.alive, stage.alive)
+            if shared is not None:
+                self._merged([other, stage])
+                other.alive = shared
+                return other
+        return stage
+
     def _finished(self, number: int, stage: _Growing) -> Stage:
         entries, members = self._reach_back(stage)
         order = [n.name for n in self._graph.checked() if n.name in members]
@@ -207,6 +232,18 @@ def _hashable(node: SourceNode) -> list[str]:
 
 def _agree(line: Lineage, other: Lineage) -> bool:
     return all(other.get(ref, name) == name for ref, name in line.items())
+
+
+def _reconciled(one: list[Lineage] | None, other: list[Lineage] | None) -> list[Lineage] | None:
+    """The keys that serve two stages; None when there are none."""
+    one, other = one or [], other or []
+    if not one or not other:
+        return [] if not one and not other else None
+    shared = {ref for line in one for ref in line} & {ref for line in other for ref in line}
+    if not shared:
+        return None
+    lines = [{**a, **b} for a in one for b in other if a.keys() & b.keys() and _agree(a, b)]
+    return _distinct(lines) or None
 
 
 def _distinct(lines: Iterable[Lineage]) -> list[Lineage]:

@@ -28,7 +28,6 @@ def figure(panels: int, title: str) -> tuple[Figure, Any]:
 
 
 def saved(drawing: Figure, path: Path) -> None:
-    """Write the figure, making its folder when there is none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write the figure and forget it."""
     drawing.savefig(path, dpi=110)
     plt.close(drawing)

@@ -105,10 +105,7 @@ class LaneProcessor(StatefulProcessor):
         described = self._program.check(self._stage, stored)
         if stored is None:
             state.put("program", described)
-        program = self._program
-        stage = program.stages[self._stage]
-        exports = program.exports[self._stage]
-        return Lane(program.graph, stage, exports, program.lanes, state), state
+        return self._program.lane(self._stage, state), state
 
     def _remember(self, lane_id: int, lane: Lane, state: SparkState) -> None:
         nonce = os.urandom(16)

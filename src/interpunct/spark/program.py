@@ -7,12 +7,13 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from interpunct.engine.lane import exports_of
+from interpunct.engine.lane import Lane, exports_of
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Ref
 from interpunct.flow.planner import Stage, stages
 from interpunct.flow.pushdown import prefix_of
 from interpunct.model.errors import FlowError
+from interpunct.operators.state import State
 from interpunct.spark.hints import Hints
 from interpunct.spark.ingest import Target
 from interpunct.spark.lanes import lane_ids
@@ -39,6 +40,14 @@ class Program:
     @property
     def lane_ids(self) -> tuple[int, ...]:
         return lane_ids(self.lanes)
+
+    def lane(self, stage: int, state: State) -> Lane:
+        """A lane of a stage; a source that enters several stages is reported late by the first."""
+        earlier = {n for s in self.stages if s.number < stage for n in s.nodes}
+        return Lane(
+            self.graph, self.stages[stage], self.lanes, state,
+            exports=self.exports[stage], silent=earlier,
+        )  # fmt: skip
 
     def targets(self, source: str) -> tuple[Target, ...]:
         """The stages a source enters, and how its tuples find their lanes."""

@@ -138,6 +138,12 @@ class Running:
         beats = (p.heartbeat_ticks for page in self.pages(port) for p in page.punctuations)
         return max((b for b in beats if b is not None), default=START_OF_TIME)
 
+    def progress(self, port: int) -> int:
+        """How far time has come on one output: its heartbeats say so, and its order."""
+        if not self.operator.outputs[port].properties.ordered:
+            return self.heartbeat(port)
+        return max(self.heartbeat(port), *(t - 1 for t in self.ticks(port)), START_OF_TIME)
+
     def _react(self, event: Event) -> Emission:
         if isinstance(event, Arrival):
             self.clock.wait_until(event.at)

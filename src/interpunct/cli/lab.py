@@ -1,0 +1,159 @@
+"""`interpunct lab`: the papers' experiments and the benchmark, again on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from interpunct.cli.shell import Commands, figure_path, progress, show
+from interpunct.lab import bench as benchmark
+from interpunct.lab import ets_latency as latency
+from interpunct.lab import ets_memory as memory
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Experiments.\n\nExample: interpunct lab ets-latency --seconds 10",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Pure JSON on stdout.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Where to write the figure (PNG).")]
+NoPlot = Annotated[bool, typer.Option("--no-plot", help="Write no figure.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of the random arrivals and values.")]
+Workers = Annotated[
+    int, typer.Option("--workers", min=0, help="Processes that simulate; 0 for none but this one.")
+]
+
+
+@app.command("ets-latency")
+def ets_latency(
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.1, help="Of the real clock, for each case.")
+    ] = 60.0,
+    simulated_seconds: Annotated[
+        float, typer.Option("--simulated-seconds", min=0.1, help="Of scripted time, for each case.")
+    ] = 3600.0,
+    seed: Seed = 1,
+    workers: Workers = 2,
+    as_json: Json = False,
+    plot: Plot = None,
+    no_plot: NoPlot = False,
+) -> None:
+    """Latency and idle-waiting of a union: no, periodic and on-demand ETS, latent timestamps.
+
+    The eight cases run one after another on the real clock, then simulated: about a quarter of an
+    hour with the defaults.
+
+    Example: interpunct lab ets-latency --seconds 10 --simulated-seconds 600
+    """
+    path = figure_path(plot, no_plot, as_json, "ets-latency")
+    setup = latency.Setup(seconds, simulated_seconds, seed, workers=workers)
+    with progress("ets-latency") as report:
+        result = latency.ets_latency(setup, report)
+    if path is not None:
+        latency.plot_latency(result, path)
+    show(result.to_json(), lambda: _latency_table(result), as_json, path)
+
+
+@app.command("ets-memory")
+def ets_memory(
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.1, help="Of scripted time, for each case.")
+    ] = 1200.0,
+    step_cost: Annotated[
+        float, typer.Option("--step-cost", min=0.001, help="What a step takes, in milliseconds.")
+    ] = memory.STEP_COST_MS,
+    seed: Seed = 1,
+    workers: Workers = 2,
+    as_json: Json = False,
+    plot: Plot = None,
+    no_plot: NoPlot = False,
+) -> None:
+    """Peak queue size of the same query, in scripted time: no, periodic and on-demand ETS.
+
+    An operator that consumes a page takes the step cost; what arrives meanwhile queues.
+
+    Example: interpunct lab ets-memory --seconds 300 --step-cost 0.4
+    """
+    path = figure_path(plot, no_plot, as_json, "ets-memory")
+    setup = memory.Setup(seconds, step_cost, seed, workers=workers)
+    with progress("ets-memory") as report:
+        result = memory.ets_memory(setup, report)
+    if path is not None:
+        memory.plot_memory(result, path)
+    show(result.to_json(), lambda: _memory_table(result), as_json, path)
+
+
+@app.command("bench")
+def bench(
+    tuples: Annotated[
+        int,
+        typer.Option("--tuples", min=100, help="At the greatest page size; 4 times for growth."),
+    ] = 1_000_000,
+    repeat: Annotated[
+        int, typer.Option("--repeat", min=1, help="Runs of each, of which the best counts.")
+    ] = 3,
+    seed: Seed = 1,
+    as_json: Json = False,
+    plot: Plot = None,
+    no_plot: NoPlot = False,
+) -> None:
+    """Tuples per second of select, union, join and average, on one thread.
+
+    Example: interpunct lab bench --tuples 200000 --json
+    """
+    path = figure_path(plot, no_plot, as_json, "bench")
+    setup = benchmark.Setup(tuples=tuples, repeat=repeat, seed=seed)
+    with progress("bench") as report:
+        result = benchmark.bench(setup, report)
+    if path is not None:
+        benchmark.plot_bench(result, path)
+    show(result.to_json(), lambda: _bench_table(result), as_json, path)
+
+
+def _latency_table(result: latency.EtsLatency) -> Table:
+    setup = result.setup
+    table = Table(title="Output latency: 50 and 0.05 tuples per second, 95 % pass")
+    table.add_column("case")
+    for clock in (f"{setup.seconds:g} s", f"{setup.simulated_seconds:g} s simulated"):
+        for column in (f"mean ms, {clock}", "p99 ms", "idle-waiting %"):
+            table.add_column(column, justify="right")
+    for case, outcome in result.real.items():
+        simulated = result.simulated[case]
+        table.add_row(str(case), *_latency_cells(outcome), *_latency_cells(simulated))
+    table.caption = f"Simulated steps cost {result.step_cost_us} µs each, as measured here."
+    return table
+
+
+def _latency_cells(outcome: Any) -> list[str]:
+    idle = f"{outcome.idle_waiting_pct:.2f}"
+    return [f"{outcome.mean_ms:,.3f}", f"{outcome.p99_ms:,.3f}", idle]
+
+
+def _memory_table(result: memory.EtsMemory) -> Table:
+    setup = result.setup
+    table = Table(title=f"Peak queue in {setup.seconds:g} s, {setup.step_cost_ms:g} ms per step")
+    table.add_column("case")
+    table.add_column("tuples and punctuations", justify="right")
+    for case, outcome in result.outcomes.items():
+        table.add_row(str(case), f"{outcome.peak_queue:,}")
+    return table
+
+
+def _bench_table(result: benchmark.Bench) -> Table:
+    sizes = result.setup.page_sizes
+    table = Table(title="Input tuples per second, by tuples per page")
+    table.add_column("operator")
+    for size in sizes:
+        table.add_column(f"{size:,}", justify="right")
+    table.add_column("growth", justify="right")
+    for operator in benchmark.OPERATORS:
+        speeds = [f"{result.tuples_per_s(operator, size):,.0f}" for size in sizes]
+        table.add_row(operator, *speeds, f"{result.growth(operator):.2f}")
+    results = [f"{result.output_per_s('join', size):,.0f}" for size in sizes]
+    table.add_row("join, results", *results, "")
+    return table

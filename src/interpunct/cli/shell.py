@@ -1,0 +1,84 @@
+"""What every command shares: errors as one line, progress on stderr, a table or JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from typer.core import TyperGroup
+
+from interpunct.lab.isolated import Report
+from interpunct.model.errors import InterpunctError
+
+
+class Commands(TyperGroup):
+    """A group whose commands fail with one clear line and exit code 1."""
+
+    def invoke(self, ctx: Any) -> Any:  # typer's own copy of click's Context, which it hides
+        try:
+            return super().invoke(ctx)
+        except (InterpunctError, OSError) as error:
+            Console(stderr=True).print(f"[bold red]error:[/] {_one_line(error)}", soft_wrap=True)
+            raise typer.Exit(1) from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).replace("[", r"\[")
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Report]:
+    """A bar on stderr, only where someone can see it move."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(title, total=1.0)
+
+        def report(done: float, doing: str) -> None:
+            bar.update(task, completed=done, description=f"{title}: {doing}")
+
+        yield report
+
+
+def figure_path(plot: Path | None, no_plot: bool, as_json: bool, name: str) -> Path | None:
+    """Where the figure goes: as asked, else out/<name>.png for people and nowhere for programs."""
+    if plot is not None and no_plot:
+        raise typer.BadParameter("--plot and --no-plot exclude each other.")
+    if plot is None and (no_plot or as_json):
+        return None
+    path = plot or Path("out") / f"{name}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)  # fail now, not after a quarter of an hour
+    return path
+
+
+def show(
+    result: Mapping[str, Any],
+    table: Callable[[], Table],
+    as_json: bool,
+    figure: Path | None = None,
+) -> None:
+    """JSON alone for programs; for people a table, what was expected, the seed and the figure."""
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+        return
+    console = Console()
+    console.print(table())
+    for name, holds in result["expected"].items():
+        mark = "[green]yes[/]" if holds else "[red]no[/] "
+        console.print(f"{mark}  {name.replace('_', ' ')}")
+    console.print(f"seed {result['seed']}" + (f", figure in {figure}" if figure else ""))

@@ -1,0 +1,17 @@
+"""One SparkSession for all tests that need one; xdist keeps them in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from interpunct.spark.session import session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    spark = session(2)
+    yield spark
+    spark.stop()

@@ -1,0 +1,59 @@
+"""The same flow over the same batches gives the same rows in process and on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pyspark.sql import SparkSession
+
+from interpunct.spark.rows import spark_schema
+from tests.spark.scenario import batches, comparable, everything, in_process, write_files
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def on_spark(spark: SparkSession, folder: Path, lanes: int) -> dict[str, pl.DataFrame]:
+    """Run the flow over files, one a batch and source, and read its sinks back."""
+    flow = everything()
+    schemas = {n.name: spark_schema(n.raw) for n in flow.graph.sources}
+    feeds = {
+        name: spark.readStream.schema(schema)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(folder / name))
+        for name, schema in schemas.items()
+    }
+    out = folder / "out"
+    query = flow.start(
+        spark, feeds,
+        checkpoint=str(folder / "checkpoint"),
+        sinks={n.name: str(out / n.name) for n in flow.graph.sinks},
+        lanes=lanes, trigger={"availableNow": True},
+    )  # fmt: skip
+    query.await_termination()
+    found = {n.name: out / n.name for n in flow.graph.sinks}
+    late = folder / "checkpoint" / "late"
+    found |= {f"late:{p.name}": p for p in late.glob("*")} if late.exists() else {}
+    return {
+        name: pl.read_parquet(path / "**/*.parquet").drop("batch", strict=False)
+        for name, path in found.items()
+        if path.exists()
+    }
+
+
+def check_parity(spark: SparkSession, folder: Path, lanes: int) -> None:
+    data = batches()
+    write_files(data, folder)
+    expected = in_process(everything(), data)
+    got = on_spark(spark, folder, lanes)
+    assert set(got) == set(expected)
+    for name, frame in expected.items():
+        assert comparable(got[name]) == comparable(frame), name
+        assert len(comparable(frame)) > 0 or name.startswith("late"), name
+
+
+def test_every_operator_gives_the_same_rows_as_in_process(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    check_parity(spark, tmp_path, lanes=2)
