@@ -39,7 +39,7 @@ from interpunct.testing.reference import (
     windowed,
 )
 
-few = settings(max_examples=settings.get_profile("default").max_examples // 2)
+few = settings(max_examples=settings().max_examples // 3)
 
 
 def in_order(inputs: tuple[Stream, ...], oracle: TsmOperator) -> Any:

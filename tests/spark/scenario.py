@@ -66,6 +66,7 @@ def batches(seed: int = 7, rows: int = 40) -> list[dict[str, pl.DataFrame]]:
             ticks = start + np.sort(random.integers(0, 10 * SECOND, size))
             if source == "c" and size:
                 ticks = ticks - random.integers(0, 5 * SECOND, size)
+                ticks = ticks - 25 * SECOND * (random.random(size) < 0.1)
             frames[source] = _frame(random, ticks)
         result.append(frames)
     ahead = T0 + CLOSING

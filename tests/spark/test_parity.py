@@ -35,11 +35,14 @@ def on_spark(spark: SparkSession, folder: Path, lanes: int) -> dict[str, pl.Data
     found = {n.name: out / n.name for n in flow.graph.sinks}
     late = folder / "checkpoint" / "late"
     found |= {f"late:{p.name}": p for p in late.glob("*")} if late.exists() else {}
-    return {
-        name: pl.read_parquet(path / "**/*.parquet").drop("batch", strict=False)
-        for name, path in found.items()
-        if path.exists()
-    }
+    return {name: read(path) for name, path in found.items() if path.exists()}
+
+
+def read(path: Path) -> pl.DataFrame:
+    """Spark's Parquet without its partition column, timestamps as the flow has them."""
+    frame = pl.read_parquet(path / "**/*.parquet").drop("batch", strict=False)
+    times = [n for n, t in frame.schema.items() if isinstance(t, pl.Datetime)]
+    return frame.with_columns(pl.col(times).dt.cast_time_unit("us").dt.replace_time_zone("UTC"))
 
 
 def check_parity(spark: SparkSession, folder: Path, lanes: int) -> None:

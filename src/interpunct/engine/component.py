@@ -62,6 +62,7 @@ class Component:
 
     def enter(self, source: Vertex, emission: Emission) -> None:
         """What a source makes of a batch enters."""
+        self._asked.clear()
         self._dispatch(source, emission)
 
     def finish(self, source: Vertex) -> None:

@@ -132,6 +132,7 @@ def by_case(outcomes: dict[Case, Outcome], attribute: str, without: str = "") ->
 def _measures(outcomes: dict[Case, Outcome]) -> dict[str, Any]:
     return {
         "mean_ms": by_case(outcomes, "mean_ms"),
+        "median_ms": by_case(outcomes, "median_ms"),
         "p99_ms": by_case(outcomes, "p99_ms"),
         "idle_waiting_pct": by_case(outcomes, "idle_waiting_pct", without="D"),
         "held_back_pct": by_case(outcomes, "held_back_pct", without="D"),
@@ -170,14 +171,14 @@ def plot_latency(result: EtsLatency, path: Path) -> None:
         title="idle-waiting of the union", xscale="log",
         xlabel="heartbeats per second (B)", ylabel="percent of the time",
     )  # fmt: skip
-    left.legend(fontsize="x-small")
-    labels, heights, colours = [], [], []
+    lines, labels = left.get_legend_handles_labels()
+    drawing.legend(lines, labels, loc="outside lower center", ncols=len(runs) * 2)
+    bars, heights, colours = [], [], []
     for name, outcomes, _ in runs:
         for letter in "CD":
-            labels.append(f"{letter}\n{name}")
+            bars.append(f"{letter}\n{name}")
             heights.append(_by_letter(outcomes)[letter].mean_ms)
             colours.append(colour(letter))
-    bars = middle.bar(labels, heights, color=colours)
-    middle.bar_label(bars, fmt="%.3f")
+    middle.bar_label(middle.bar(bars, heights, color=colours), fmt="%.3f")
     middle.set(title="(b) C and D alone", ylabel="mean latency, ms")
     saved(drawing, path)

@@ -22,7 +22,7 @@ def colour(letter: str) -> str:
 
 def figure(panels: int, title: str) -> tuple[Figure, Any]:
     """A row of panels; one alone is not in a list."""
-    drawing, axes = plt.subplots(1, panels, figsize=(5.2 * panels, 4.4), layout="constrained")
+    drawing, axes = plt.subplots(1, panels, figsize=(5.2 * panels, 4.6), layout="constrained")
     drawing.suptitle(title)
     return drawing, axes
 

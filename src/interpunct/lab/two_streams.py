@@ -107,6 +107,7 @@ class Outcome:
     """What one case showed. Times in milliseconds, shares in percent of the run."""
 
     mean_ms: float
+    median_ms: float
     p99_ms: float
     entered: int
     delivered: int
@@ -133,6 +134,7 @@ def measure(case: Case, seconds: float, seed: int, cost: int | None = None) -> O
     metrics = engine.metrics
     return Outcome(
         mean_ms=float(ages.mean()) / 1e3 if len(ages) else 0.0,
+        median_ms=float(np.median(ages)) / 1e3 if len(ages) else 0.0,
         p99_ms=float(np.quantile(ages, 0.99)) / 1e3 if len(ages) else 0.0,
         entered=sum(len(moments) for moments in watch.entries.values()),
         delivered=delivered,

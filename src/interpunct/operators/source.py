@@ -153,7 +153,9 @@ class Source(SourceOperator):
         """With the stamp as last column; made without a query plan, which for a page of one tuple
         would cost more than everything else."""
         column = pl.Series(self.output.ordered_by, [stamp], pl.Int64).cast(_STAMP)
-        return frame.hstack([column.new_from_index(0, frame.height)])
+        return frame.hstack(
+            [column if frame.height == 1 else column.new_from_index(0, frame.height)]
+        )
 
     def _greatest(self, frame: pl.DataFrame) -> int:
         return int(self.output.ticks(frame).max())  # type: ignore[arg-type]

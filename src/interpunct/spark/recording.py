@@ -39,16 +39,20 @@ class Recording:
         """The recording in this file, or in the files of this folder."""
         place = Path(path)
         if not place.exists():
-            raise FeedError(f"replay of {path}", "a file or folder", "nothing there",
-                            "Check the path; it is read by the driver and by every task.")  # fmt: skip
+            raise FeedError(
+                f"replay of {path}", "a file or folder", "nothing there",
+                "Check the path; it is read by the driver and by every task.",
+            )  # fmt: skip
         files = sorted(p for p in place.iterdir() if p.is_file()) if place.is_dir() else [place]
         files = [p for p in files if not p.name.startswith(("_", "."))]
         kinds = {_SUFFIXES.get(p.suffix) for p in files}
         kind = kinds.pop() if len(kinds) == 1 else None
         if kind is None:
             found = ", ".join(sorted({p.name for p in files})[:3]) or "no file"
-            raise FeedError(f"replay of {path}", f"files of one kind: {', '.join(_SUFFIXES)}", found,
-                            "Rename or convert them.")  # fmt: skip
+            raise FeedError(
+                f"replay of {path}", f"files of one kind: {', '.join(_SUFFIXES)}", found,
+                "Rename or convert them.",
+            )  # fmt: skip
         return cls(path, tuple(str(p) for p in files), kind)
 
     @cached_property
@@ -155,7 +159,7 @@ def _dated(frame: pl.DataFrame) -> pl.DataFrame:
     texts = [frame.get_column(n) for n, t in frame.schema.items() if isinstance(t, pl.String)]
     found = []
     for column in texts:
-        first = column.drop_nulls().head(1)
-        if first.len() and first.str.contains(_ISO).all():
+        values = column.drop_nulls()
+        if values.len() and values.str.contains(_ISO).all():
             found.append(column.str.to_datetime(time_unit="us"))
     return frame.with_columns(found)

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,6 @@ from interpunct.spark.recording import Recording
 from interpunct.spark.rows import arrow_schema, spark_schema, to_batches
 
 Offset = dict[str, int]
-_SECOND = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         first, rows = start["row"], end["row"] - start["row"]
         cuts = [first + rows * i // self._tasks for i in range(self._tasks + 1)]
-        return [Range(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
+        return [Range(a, b) for a, b in pairwise(cuts) if b > a]
 
     @cached_property
     def _arrivals(self) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Synchronize: DataFrames whose native Spark watermark is our heartbeat, so no quiet source stops it.
+"""Synchronize: DataFrames whose native Spark watermark is our heartbeat.
 
     A:  10:00:05   10:00:41   10:01:12 …         heartbeat of both = greatest seen on A or B − δ
     B:  10:00:07   (quiet)

@@ -1,6 +1,6 @@
 """The law suite every operator passes, shipped for operators written elsewhere too.
 
-    from interpunct.testing import Case, check, streams
+    from interpunct.testing import Case, arrivals, check
 
     case = Case("select", lambda c: Select("s", stream, condition, c.state), arrivals([stream]))
     check(case)                     # every law, on inputs hypothesis makes up

@@ -20,7 +20,7 @@ from interpunct.model.page import Page
 from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import END_OF_TIME
-from interpunct.operators.contract import Stream
+from interpunct.operators.contract import Operator, Stream
 from interpunct.operators.state import DictState, Value
 from interpunct.testing.cases import Arrival, Case, Event, Running, hashable, one_by_one
 from interpunct.testing.strategies import SPAN, ending, patterns, shifted, splits
@@ -225,12 +225,12 @@ def _subset(running: Running, port: int, feedback: Feedback) -> Counter[tuple[An
 
 
 def _with_feedback(case: Case, data: st.DataObject) -> tuple[list[Event], int, Feedback | None]:
+    operator = Running(case).operator
+    if not operator.outputs or type(operator).on_feedback is Operator.on_feedback:
+        return [], 0, None  # unaware of feedback: S is SR, and nothing is relayed
     events = data.draw(case.inputs, "events")
     moment = data.draw(st.integers(0, len(events)), "feedback after")
-    outputs = Running(case).operator.outputs
-    if not outputs:
-        return events, moment, None
-    schema = outputs[0].schema
+    schema = operator.output
     plain = [a.name for a in schema.attributes if not a.dtype.is_nested()]
     pattern: Pattern = data.draw(patterns(schema, plain), "assumed")
     return events, moment, Feedback(Intent.ASSUMED, pattern)

@@ -1,0 +1,93 @@
+"""Two streams in batches that a test decides, and what a query over them delivered in each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pyspark.sql import DataFrame, Row, SparkSession
+
+T0 = 1_700_000_000_000_000
+SECOND = 1_000_000
+
+
+def frame(ticks: Sequence[int], *, keys: int = 3, first: int = 0) -> pl.DataFrame:
+    """Rows at these ticks; `n` tells them apart."""
+    numbers = range(first, first + len(ticks))
+    return pl.DataFrame(
+        {
+            "ts": pl.Series(ticks, dtype=pl.Int64).cast(pl.Datetime("us", "UTC")),
+            "key": pl.Series([n % keys for n in numbers], dtype=pl.Int64),
+            "n": pl.Series(list(numbers), dtype=pl.Int64),
+        }
+    )
+
+
+def steady(start: float, seconds: float, *, per_second: int = 2, first: int = 0) -> pl.DataFrame:
+    """A row every half second, say, from `start` seconds after T0."""
+    count = int(seconds * per_second)
+    step = SECOND // per_second
+    return frame([T0 + int(start * SECOND) + i * step for i in range(count)], first=first)
+
+
+def write(folder: Path, batches: Sequence[pl.DataFrame], *, first: int = 0) -> Path:
+    """One Parquet file per batch, in the order that file sources keep."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, batch in enumerate(batches, first):
+        path = folder / f"{number:04d}.parquet"
+        batch.write_parquet(path)
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    return folder
+
+
+def read(spark: SparkSession, folder: Path) -> DataFrame:
+    """The folder as a stream, one file a batch."""
+    schema = spark.read.parquet(str(folder)).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+@dataclass
+class Delivered:
+    """The rows of a query, by batch; a batch that is run again replaces itself."""
+
+    batches: dict[int, list[Row]] = field(default_factory=dict)
+    progress: list[Any] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        return sorted((tuple(r) for b in self.batches.values() for r in b), key=repr)
+
+    def counts(self) -> list[int]:
+        return [len(self.batches[b]) for b in sorted(self.batches)]
+
+    @property
+    def dropped(self) -> int:
+        """Rows that Spark itself threw away as late."""
+        return sum(
+            o["numRowsDroppedByWatermark"] for p in self.progress for o in p["stateOperators"]
+        )
+
+
+def run(job: DataFrame, checkpoint: Path, into: Delivered | None = None) -> Delivered:
+    """Everything available, then stop."""
+    delivered = Delivered() if into is None else into
+
+    def keep(rows: DataFrame, batch: int) -> None:
+        delivered.batches[batch] = rows.collect()
+
+    query = (
+        job.writeStream.foreachBatch(keep)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    delivered.progress += list(query.recentProgress)
+    return delivered

@@ -1,0 +1,244 @@
+"""Native Spark operators behind `synchronize`: they go on while a source is quiet, lose nothing
+within the bounds, and everything else is in the late output."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import interpunct as ip
+from interpunct.model.errors import FeedError, FlowError, SchemaError
+from interpunct.spark.synchronize import Synchronized
+from tests.spark.streams import SECOND, T0, Delivered, frame, read, run, steady, write
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
+]
+
+SKEW = 3
+BOUNDS = ip.bounds(skew=f"{SKEW}s")
+CLOSING = T0 + 3600 * SECOND  # a last row far ahead, so that everything before it comes out
+
+# `a` sends ten seconds a batch; `b` sends nine seconds once and is quiet from then on.
+A = [steady(10 * i, 10, first=100 * i) for i in range(4)]
+B = [steady(0, 9, first=1000)]
+QUIET = 2  # the first batch in which nothing of what b sent can explain an output
+
+
+@pytest.fixture(scope="module")
+def feeds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("quiet")
+    closing = frame([CLOSING], first=999)
+    return write(folder / "a", [*A, closing]), write(folder / "b", B)
+
+
+def synchronized(
+    spark: SparkSession, feeds: tuple[Path, Path], *, hold: bool | None = None
+) -> Synchronized:
+    a, b = (read(spark, f) for f in feeds)
+    return ip.synchronize(a, b, time="ts", bounds=BOUNDS, hold=hold)
+
+
+def windows(a: DataFrame, b: DataFrame) -> DataFrame:
+    counted = a.union(b).groupBy(F.window("ts", "10 seconds"), "key").agg(F.count("*").alias("n"))
+    return counted.select(F.unix_micros("window.start").alias("start"), "key", "n")
+
+
+def expected_windows() -> list[tuple[int, ...]]:
+    rows = pl.concat([*A, *B]).with_columns(start=pl.col("ts").dt.truncate("10s").cast(pl.Int64))
+    return sorted(rows.group_by("start", "key").agg(n=pl.len().cast(pl.Int64)).rows(), key=repr)
+
+
+def joined(a: DataFrame, b: DataFrame, how: str) -> DataFrame:
+    near = F.expr(
+        "a.key = b.key AND b.ts BETWEEN a.ts - INTERVAL 1 SECOND AND a.ts + INTERVAL 1 SECOND"
+    )
+    pairs = a.alias("a").join(b.alias("b"), near, how)
+    before = F.unix_micros("a.ts") < CLOSING
+    return pairs.filter(before).select(F.col("a.n").alias("a"), F.col("b.n").alias("b"))
+
+
+def expected_join(how: str) -> list[tuple[int | None, ...]]:
+    a, b = pl.concat(A), pl.concat(B)
+    near = (pl.col("ts") - pl.col("ts_right")).abs() <= pl.duration(seconds=1)
+    pairs = a.join(b, on="key").filter(near).select("n", "n_right").rows()
+    if how == "left_outer":
+        matched = {n for n, _ in pairs}
+        pairs += [(n, None) for n in a["n"] if n not in matched]
+    return sorted(pairs, key=repr)
+
+
+def closing(start: int) -> int:
+    return start < CLOSING - 10 * SECOND
+
+
+def test_plain_spark_delivers_nothing_once_a_source_is_quiet(
+    spark: SparkSession, feeds: tuple[Path, Path], tmp_path: Path
+) -> None:
+    a, b = (read(spark, f).withWatermark("ts", f"{SKEW} seconds") for f in feeds)
+    delivered = run(windows(a, b), tmp_path)
+    assert sum(delivered.counts()[QUIET:]) == 0
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_windows_over_a_union_close_while_a_source_is_quiet(
+    spark: SparkSession, feeds: tuple[Path, Path], tmp_path: Path, hold: bool
+) -> None:
+    a, b = synchronized(spark, feeds, hold=hold)
+    # What a user puts behind it must not swallow the heartbeats.
+    kept = a.filter("key >= 0 AND n IS NOT NULL").select("ts", "key", "n")
+    delivered = run(windows(kept, b), tmp_path)
+    assert [r for r in delivered.rows if closing(r[0])] == expected_windows()
+    assert all(n > 0 for n in delivered.counts()[QUIET:-1])  # a window each batch of ten seconds
+    assert delivered.dropped == 0
+
+
+@pytest.mark.parametrize("how", ["inner", "left_outer"])
+def test_stream_stream_joins_are_complete_while_a_source_is_quiet(
+    spark: SparkSession, feeds: tuple[Path, Path], tmp_path: Path, how: str
+) -> None:
+    delivered = run(joined(*synchronized(spark, feeds), how), tmp_path)
+    assert delivered.rows == expected_join(how)
+    assert delivered.dropped == 0
+    if how == "left_outer":
+        assert all(n > 0 for n in delivered.counts()[QUIET:-1])
+
+
+def test_duplicates_within_the_skew_are_removed_and_their_state_goes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    again = A[0].tail(2).with_columns(pl.col("ts") + pl.duration(seconds=2))  # in the next batch
+    a = write(tmp_path / "a", [A[0], pl.concat([A[1], again]), A[2], A[3]])
+    b = write(tmp_path / "b", B)
+    left, right = synchronized(spark, (a, b))
+    distinct = left.union(right).dropDuplicatesWithinWatermark(["n"]).select("n")
+    delivered = run(distinct, tmp_path / "checkpoint")
+    assert delivered.rows == sorted(pl.concat([*A, *B]).select("n").rows(), key=repr)
+    kept = [s["numRowsTotal"] for p in delivered.progress for s in p["stateOperators"]
+            if s["operatorName"] == "dedupeWithinWatermark"]  # fmt: skip
+    assert kept[-1] < sum(f.height for f in A)
+
+
+def disordered(seed: int) -> list[pl.DataFrame]:
+    """Ten seconds a batch, most rows up to 2 s behind, some much more, with other columns."""
+    random = np.random.default_rng(seed)
+    batches = []
+    for number in range(4):
+        behind = np.where(random.random(40) < 0.2, 9, 2) * random.random(40) * SECOND
+        ticks = T0 + number * 10 * SECOND + random.integers(0, 10 * SECOND, 40)
+        rows = frame((ticks - behind.astype(np.int64)).tolist(), first=100 * number)
+        batches.append(rows.with_columns(
+            word=pl.Series(random.choice(["", "żółć", "a'b"], 40)),
+            day=pl.lit(date(2026, 2, 28)), cents=pl.lit(Decimal("1.50")).cast(pl.Decimal(9, 2)),
+            tags=pl.lit([1, 2], pl.List(pl.Int32)), pair=pl.struct(x="key", y=pl.lit("z")),
+        ))  # fmt: skip
+    batches[2] = batches[2].with_columns(
+        ts=pl.when(pl.col("n") == 200).then(None).otherwise(pl.col("ts"))
+    )
+    return batches
+
+
+def judged(streams: list[list[pl.DataFrame]]) -> set[tuple[int, int]]:
+    """(stream, n) of the rows that come behind the heartbeat of the batch before."""
+    late, greatest = set(), -(2**62)
+    for number in range(max(map(len, streams))):
+        batch = [(i, s[number]) for i, s in enumerate(streams) if number < len(s)]
+        for i, rows in batch:
+            behind = rows.filter(
+                pl.col("ts").is_null() | (pl.col("ts").cast(pl.Int64) <= greatest - SKEW * SECOND)
+            )
+            late |= {(i, n) for n in behind["n"]}
+        greatest = max([greatest, *(f["ts"].cast(pl.Int64).max() for _, f in batch)])
+    return late
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_every_row_is_delivered_or_in_the_late_output(
+    spark: SparkSession, tmp_path: Path, hold: bool
+) -> None:
+    end = (
+        disordered(1)[0]
+        .head(1)
+        .with_columns(
+            n=pl.lit(-1, pl.Int64), ts=pl.lit(CLOSING, pl.Int64).cast(pl.Datetime("us", "UTC"))
+        )
+    )
+    streams = [[*disordered(1), end], disordered(2)[:3]]
+    found = [read(spark, write(tmp_path / str(i), s)) for i, s in enumerate(streams)]
+    result = ip.synchronize(*found, time="ts", bounds=BOUNDS, hold=hold, lanes=3)
+    assert [f.columns for f in result] == [f.columns for f in found]
+    columns = [c for c in found[0].columns if c != "ts"]
+    parts = [
+        part.select(F.lit(i).alias("stream"), F.unix_micros("ts"), *columns, reason)
+        for i, (on_time, late) in enumerate(zip(result, result.late, strict=True))
+        for part, reason in ((on_time, F.lit("").alias("_reason")), (late, F.col("_reason")))
+    ]
+    delivered = run(parts[0].union(parts[1]).union(parts[2]).union(parts[3]), tmp_path / "check")
+    rows = [r for r in delivered.rows if r[3] >= 0]  # without the closing one
+    given = [
+        (i, *r[:1], *r[1:])
+        for i, batches in enumerate(streams)
+        for r in pl.concat(batches).filter(pl.col("n") >= 0).select(
+            pl.col("ts").cast(pl.Int64), *columns
+        ).rows()
+    ]  # fmt: skip
+    assert [_plain(r[:-1]) for r in rows] == sorted((_plain(r) for r in given), key=repr)
+    assert {(r[0], r[3]) for r in rows if r[-1]} == judged(streams)
+    assert {r[-1].split(":")[0] for r in rows} == {"", "late", "null time"}
+
+
+def _plain(row: tuple[object, ...]) -> tuple[object, ...]:
+    return tuple(tuple(v.values()) if isinstance(v, dict) else v for v in map(_unrow, row))
+
+
+def _unrow(value: object) -> object:
+    return value.asDict() if hasattr(value, "asDict") else value
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_a_query_started_again_delivers_the_same_rows(
+    spark: SparkSession, feeds: tuple[Path, Path], tmp_path: Path, hold: bool
+) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    write(b, B)
+    delivered = Delivered()
+    for number, batch in enumerate([*A, frame([CLOSING], first=999)]):
+        write(a, [batch], first=number)
+        if number not in (0, 2):  # three runs on one checkpoint, each built anew
+            delivered = run(
+                windows(*synchronized(spark, (a, b), hold=hold)), tmp_path / "check", delivered
+            )
+    assert [r for r in delivered.rows if closing(r[0])] == expected_windows()
+    assert delivered.dropped == 0
+
+
+def test_what_cannot_be_synchronized_is_refused_with_a_fix(
+    spark: SparkSession, feeds: tuple[Path, Path]
+) -> None:
+    a, b = (read(spark, f) for f in feeds)
+    with pytest.raises(FlowError, match="one or more DataFrames"):
+        ip.synchronize(time="ts", bounds=BOUNDS)
+    with pytest.raises(SchemaError, match=r"DataFrame 1: expected one of .* got 'ts'"):
+        ip.synchronize(a, b.withColumnRenamed("ts", "at"), time="ts", bounds=BOUNDS)
+    with pytest.raises(SchemaError, match="timestamp or timestamp_ntz in attribute 'key'"):
+        ip.synchronize(a, b, time="key", bounds=BOUNDS)
+    with pytest.raises(SchemaError, match="timestamp as in the first DataFrame"):
+        ntz = b.withColumn("ts", F.col("ts").cast("timestamp_ntz"))
+        ip.synchronize(a, ntz, time="ts", bounds=BOUNDS)
+    with pytest.raises(FeedError, match="Remove that line"):
+        ip.synchronize(a, b.withWatermark("ts", "1 second"), time="ts", bounds=BOUNDS)
+    with pytest.raises(FeedError, match="readStream"):
+        ip.synchronize(a, spark.read.parquet(str(feeds[1])), time="ts", bounds=BOUNDS)
+    with pytest.raises(FlowError, match="Leave hold out"):
+        ip.synchronize(a, b, time="ts", bounds=ip.bounds(delay="1s", skew="3s"), hold=False)
+    with pytest.raises(SchemaError, match="a Spark type this system carries"):
+        odd = b.withColumn("m", F.create_map("key", "n"))
+        ip.synchronize(a, odd, time="ts", bounds=BOUNDS)
