@@ -115,6 +115,54 @@ def bench(
     show(result.to_json(), lambda: _bench_table(result), as_json, path)
 
 
+@app.command("idle-source")
+def idle_source(
+    quiet_seconds: Annotated[
+        int, typer.Option("--quiet-seconds", min=5, help="Of stream time, for the one stream.")
+    ] = 30,
+    seed: Seed = 1,
+    as_json: Json = False,
+    plot: Plot = None,
+    no_plot: NoPlot = False,
+) -> None:
+    """A quiet source on Spark: native windows and a native join, plain and synchronized.
+
+    The four queries run one after another, a second of stream time a batch: two or three minutes
+    with the default.
+
+    Example: interpunct lab idle-source --quiet-seconds 10
+    """
+    from interpunct.lab import idle_source as idle
+
+    path = figure_path(plot, no_plot, as_json, "idle-source")
+    with progress("idle-source") as report:
+        result = idle.idle_source(idle.Setup(quiet_seconds, seed), report)
+    if path is not None:
+        idle.plot_idle(result, path)
+    show(result.to_json(), lambda: _idle_table(result.to_json()), as_json, path)
+
+
+def _idle_table(result: dict[str, Any]) -> Table:
+    table = Table(title=f"One of two streams quiet for {result['quiet_seconds']} s")
+    table.add_column("")
+    for way in ("plain", "interpunct"):
+        table.add_column(way, justify="right")
+    rows = {
+        "windows during the quiet": "windows_during_quiet",
+        "join rows during the quiet": "joined_during_quiet",
+        "rows in all": "rows_total",
+        "rows dropped by Spark": "rows_dropped",
+    }
+    for name, key in rows.items():
+        table.add_row(name, f"{result['plain'][key]:,}", f"{result['interpunct'][key]:,}")
+    latency = (f"{result[way]['latency_batches']['p50']}" for way in ("plain", "interpunct"))
+    table.add_row("batches from heartbeat to window, median", *latency)
+    for job in ("windows", "join"):
+        times = (f"{result[way]['trigger_ms_p50'][job]:,.0f}" for way in ("plain", "interpunct"))
+        table.add_row(f"ms a batch, {job}", *times)
+    return table
+
+
 def _latency_table(result: latency.EtsLatency) -> Table:
     setup = result.setup
     table = Table(title="Output latency: 50 and 0.05 tuples per second, 95 % pass")

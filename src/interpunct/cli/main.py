@@ -6,6 +6,7 @@ import typer
 
 from interpunct import __version__
 from interpunct.cli import lab
+from interpunct.cli.demo import demo
 from interpunct.cli.shell import Commands
 
 app = typer.Typer(
@@ -17,6 +18,7 @@ app = typer.Typer(
     help="Punctuated data streams for PySpark.\n\nExample: interpunct lab bench --json",
 )
 app.add_typer(lab.app, name="lab")
+app.command("demo")(demo)
 
 
 @app.command()

@@ -118,8 +118,10 @@ class Source(SourceOperator):
         if heartbeat is not None:
             return self._speak(self.time.give(heartbeat))
         if not any(promised.pattern.implies(p) for p in self._own):
-            self._own = [p for p in self._own if not p.implies(promised.pattern)]
-            self._own = [*self._own, promised.pattern][-MOST_PROMISES:]
+            kept = [p for p in self._own if not p.implies(promised.pattern)]
+            if len(kept) >= MOST_PROMISES:
+                return Emission()  # what nobody downstream hears need not be enforced
+            self._own = [*kept, promised.pattern]
         return Emission([(0, Page(self.output, self.output.empty(), (promised,)))])
 
     def wake_at(self) -> int | None:

@@ -28,13 +28,18 @@ MOST_RUNS = 64  # sorted runs an input keeps before the smaller half is merged i
 
 @dataclass(order=True)
 class _Run:
-    """A sorted frame that waits; `start` is how much of it has already left."""
+    """A sorted frame that waits; `start` is how much of it has already left.
+
+    Most runs leave before anybody saves them, so a frame is shelved only then.
+    """
 
     first: int
     key: int
     last: int = field(compare=False)
     rows: int = field(compare=False)
     start: int = field(compare=False, default=0)
+    frame: pl.DataFrame | None = field(compare=False, default=None)  # None: on the shelf, unread
+    shelved: bool = field(compare=False, default=True)
 
 
 class Waiting:
@@ -72,14 +77,13 @@ class Waiting:
             frame = self._remaining(run)
             if run.last <= upto:
                 taken.append(frame)
-                self.rows -= run.rows
-                self._shelf.drop(run.key)
+                self._forget(run)
                 continue
             ticks = self._schema.ticks(frame)
             cut = int(ticks.search_sorted(upto, side="right"))
             taken.append(frame.head(cut))
             self.rows -= cut
-            rest = (run.rows - cut, run.start + cut)
+            rest = (run.rows - cut, run.start + cut, run.frame, run.shelved)
             left.append(_Run(int(ticks[cut]), run.key, run.last, *rest))
         if reached:
             del self._runs[:reached]
@@ -92,23 +96,35 @@ class Waiting:
         return stacked([self._schema.empty(), *(self._remaining(r) for r in self._runs)])
 
     def nbytes(self) -> int:
-        return self._shelf.nbytes()
+        frames = (run.frame for run in self._runs)
+        return int(sum(f.estimated_size() for f in frames if f is not None))
 
     def save(self) -> None:
+        for run in self._runs:
+            if not run.shelved:
+                assert run.frame is not None
+                self._shelf.put(run.key, run.frame)
+                run.shelved = True
         self._record["runs"] = [[r.first, r.key, r.last, r.rows, r.start] for r in self._runs]
         self._record["next"] = self._next
         self._record.save()
         self._shelf.save()
 
     def _push(self, frame: pl.DataFrame, ticks: pl.Series) -> None:
-        self._shelf.put(self._next, frame)
-        insort(self._runs, _Run(int(ticks[0]), self._next, int(ticks[-1]), frame.height))
+        bounds = (int(ticks[0]), self._next, int(ticks[-1]))
+        insort(self._runs, _Run(*bounds, frame.height, 0, frame, shelved=False))
         self._next += 1
         self.rows += frame.height
 
     def _remaining(self, run: _Run) -> pl.DataFrame:
-        frame = self._shelf.get(run.key)
-        return frame.slice(run.start) if run.start else frame
+        if run.frame is None:
+            run.frame = self._shelf.get(run.key)
+        return run.frame.slice(run.start) if run.start else run.frame
+
+    def _forget(self, run: _Run) -> None:
+        self.rows -= run.rows
+        if run.shelved:
+            self._shelf.drop(run.key)
 
     def _merge_small_runs(self) -> None:
         """Merge the smaller half, so each tuple is merged a logarithmic number of times."""
@@ -117,8 +133,7 @@ class Waiting:
         frames = [self._remaining(r) for r in self._runs if r.key in chosen]
         self._runs = [r for r in self._runs if r.key not in chosen]
         for run in small:
-            self._shelf.drop(run.key)
-            self.rows -= run.rows
+            self._forget(run)
         merged = in_order(self._schema, frames)
         self._push(merged, self._schema.ticks(merged))
 

@@ -57,10 +57,10 @@ class Union(Operator):
             frame = in_order(self.output, frames)
             self._record["last"] = int(self.output.ticks(frame)[-1])
             emission = self.tuples(frame)
-        held = [w.all() for w in self._tsm.waiting] if len(self._book) else []
-        settled = self._book.settle(held, self._tsm.sure)
-        if settled:
-            emission.extend(Emission([(0, Page(self.output, self.output.empty(), settled))]))
+        if len(self._book):
+            settled = self._book.settle([w.all() for w in self._tsm.waiting], self._tsm.sure)
+            if settled:
+                emission.extend(Emission([(0, Page(self.output, self.output.empty(), settled))]))
         emission.extend(self._speak())
         return emission
 

@@ -38,7 +38,7 @@ from interpunct.model.errors import FeedError
 from interpunct.progress.clock import RealClock
 from interpunct.spark.options import Options
 from interpunct.spark.recording import Recording
-from interpunct.spark.rows import arrow_schema, spark_schema, to_batches
+from interpunct.spark.rows import arrow_schema, to_batches
 
 Offset = dict[str, int]
 
@@ -127,9 +127,9 @@ class ReplaySource(DataSource):
     def name(cls) -> str:
         return "interpunct-replay"
 
-    def schema(self) -> StructType:
+    def schema(self) -> str:
         path = Options("replay", self.options).text("path")
-        return spark_schema(Recording.at(path).schema)
+        return Recording.at(path).schema.ddl
 
     def streamReader(self, schema: StructType) -> ReplayReader:  # noqa: N802
         return ReplayReader(schema, self.options)
@@ -160,7 +160,7 @@ def replay(
         recording.check_arrival(arrival)
     schema = recording.schema if columns is None else recording.only(columns)
     spark.dataSource.register(ReplaySource)
-    reader = spark.readStream.format(ReplaySource.name()).schema(spark_schema(schema))
+    reader = spark.readStream.format(ReplaySource.name()).schema(schema.ddl)
     given = {
         "path": path, "arrival": arrival, "speed": speed, "partitions": partitions,
         "rowsPerBatch": rows_per_batch,

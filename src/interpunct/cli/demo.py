@@ -1,0 +1,74 @@
+"""`interpunct demo`: the main job, with something to look at in the end."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from interpunct.cli.shell import progress, show
+from interpunct.lab import speed_map
+from interpunct.spark.session import session
+
+
+def demo(
+    seconds: Annotated[int, typer.Option("--seconds", min=70, help="Of recorded traffic.")] = 80,
+    folder: Annotated[Path, typer.Option("--folder", help="Where everything is written.")] = Path(
+        "out/speed-map"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Pure JSON on stdout.")] = False,
+) -> None:
+    """The speed map on Spark's local mode, beside the same job in plain PySpark.
+
+    Vehicles go quiet for 40 seconds. About two minutes; the folder is emptied first.
+
+    Example: interpunct demo --seconds 80
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    plan = speed_map.Plan(seconds=seconds, folder=folder)
+    console = Console(stderr=True)
+    console.print("Starting Spark …")
+    spark = session(2)
+    try:
+        race = speed_map.start(spark, plan)
+        with progress("speed map") as report:
+            for done in race.watch():
+                report(done, _state(race))
+                if not console.is_terminal:
+                    console.print(_state(race), highlight=False)
+        race.stop()
+        result = speed_map.outcome(race)
+    finally:
+        spark.stop()
+    path = folder / "speed-map.png"
+    speed_map.picture(result, path)
+    show(result.to_json(), lambda: _table(result), as_json, path)
+
+
+def _state(race: speed_map.Race) -> str:
+    low, high = race.plan.quiet
+    at = race.elapsed()
+    rows = ", ".join(f"{n} {d.total}" for n, d in race.delivered.items())
+    quiet = "vehicles QUIET" if low <= at < high else "vehicles sending"
+    return f"{at:4.0f} s  {quiet:<17} rows: {rows}"
+
+
+def _table(result: speed_map.Outcome) -> Table:
+    table = Table(title="Average vehicle speed by segment, last four windows")
+    windows = sorted(result.speeds["ts"].unique().to_list())[-4:]
+    table.add_column("segment")
+    for window in windows:
+        table.add_column(f"{window:%H:%M:%S}", justify="right")
+    speeds = {(s, t): v for s, t, v, _ in result.speeds.iter_rows()}
+    for segment in range(speed_map.SEGMENTS):
+        found = (speeds.get((segment, w)) for w in windows)
+        table.add_row(str(segment), *("–" if v is None else f"{v:.1f}" for v in found))
+    numbers = result.to_json()["rows_during_quiet"]
+    assert isinstance(numbers, dict)
+    told = ", ".join(f"{n}: {rows}" for n, rows in numbers.items())
+    table.caption = f"rows delivered while the vehicles were quiet: {told}"
+    return table

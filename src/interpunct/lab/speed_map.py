@@ -1,0 +1,245 @@
+"""The speed map: the main job, on Spark, beside the same job in plain PySpark.
+
+Road sensors report the speed of each segment; probe vehicles report theirs, out of order, some
+wrong, and for a while not at all. Vehicle speeds are averaged over 20 seconds and joined to the
+sensors' (Feedback section 1). Both jobs read the same recording at the speed it was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from interpunct.api import Flow
+from interpunct.progress.clock import RealClock
+from interpunct.progress.timestamps import bounds, external
+from interpunct.spark.query import Parquet
+from interpunct.spark.replay import replay
+
+SECOND = 1_000_000
+SEGMENTS = 9
+SKEW = "5 seconds"
+WINDOW = "20 seconds"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long the recording is, when the vehicles are quiet, and where files go."""
+
+    seconds: int = 80
+    quiet: tuple[int, int] = (25, 65)
+    vehicles_per_second: int = 60
+    seed: int = 1
+    folder: Path = Path("out/speed-map")
+
+
+@dataclass
+class Delivered:
+    """When rows came out: (seconds since the replay began, rows)."""
+
+    rows: list[tuple[float, int]] = field(default_factory=list)
+
+    def between(self, low: float, high: float) -> int:
+        return sum(n for at, n in self.rows if low <= at < high)
+
+    @property
+    def total(self) -> int:
+        return sum(n for _, n in self.rows)
+
+
+def flow() -> Flow:
+    """The job as a flow."""
+    flow = Flow("speed-map")
+    ddl = "segment bigint, ts timestamp, speed double"
+    sensors = flow.source("sensors", ddl, time=external("ts", bounds(skew=SKEW)))
+    vehicles = flow.source("vehicles", ddl, time=external("ts", bounds(skew=SKEW)))
+    probe = vehicles.where("speed between 0 and 120").aggregate(
+        by="segment", every=WINDOW, speed="avg(speed)", n="count(*)"
+    )
+    flow.sink("map", sensors.join(probe, on="segment", within=WINDOW, how="left"))
+    return flow
+
+
+def plain(sensors: DataFrame, vehicles: DataFrame) -> DataFrame:
+    """The same job as PySpark users write it: one guessed delay for each source."""
+    probe = (
+        vehicles.where("speed between 0 and 120")
+        .withWatermark("ts", SKEW)
+        .groupBy(F.window("ts", WINDOW), "segment")
+        .agg(F.avg("speed").alias("probe_speed"), F.count("*").alias("n"))
+        .select(F.col("segment").alias("probe_segment"), F.col("window.start").alias("start"),
+                F.col("window.end").alias("end"), "probe_speed", "n")
+    )  # fmt: skip
+    close = F.expr(
+        f"segment = probe_segment AND ts >= start - INTERVAL {WINDOW} "
+        f"AND ts <= start + INTERVAL {WINDOW}"
+    )
+    return sensors.withWatermark("ts", SKEW).join(probe, close, "left_outer")
+
+
+def record(plan: Plan) -> dict[str, Path]:
+    """Write the recording: tuples in the order they arrive."""
+    random = np.random.default_rng(plan.seed)
+    start = RealClock().now()
+    times = np.arange(0, plan.seconds * SECOND, 2 * SECOND)
+    ticks, segments = np.repeat(times, SEGMENTS), np.tile(np.arange(SEGMENTS), len(times))
+    delay = random.integers(0, SECOND // 2, len(ticks))
+    sensors = _frame(start, ticks, segments, _speeds(random, ticks, segments), delay)
+    size = plan.seconds * plan.vehicles_per_second
+    ticks = np.sort(random.integers(0, plan.seconds * SECOND, size))
+    segments = random.integers(0, SEGMENTS, size)
+    speeds = _speeds(random, ticks, segments)
+    wrong = random.random(size) < 0.02
+    delay = np.minimum(random.exponential(1.2, size), 30) * SECOND
+    vehicles = _frame(start, ticks, segments, np.where(wrong, 999.0, speeds), delay)
+    low, high = (start + s * SECOND for s in plan.quiet)
+    arrival = pl.col("arrival").cast(pl.Int64)
+    vehicles = vehicles.filter(~arrival.is_between(low, high))
+    return {n: _write(f, plan, n) for n, f in (("sensors", sensors), ("vehicles", vehicles))}
+
+
+def _speeds(random: np.random.Generator, ticks: np.ndarray, segments: np.ndarray) -> np.ndarray:
+    """Each segment has its own rhythm of congestion."""
+    wave = np.sin(ticks / SECOND / 15 + segments)
+    return np.asarray(55 + 25 * wave + random.normal(0, 4, len(ticks)))
+
+
+def _frame(
+    start: int, ticks: np.ndarray, segments: np.ndarray, speeds: np.ndarray, delay: np.ndarray
+) -> pl.DataFrame:
+    stamped = (start + ticks).astype(np.int64)
+    frame = pl.DataFrame({"segment": segments, "ts": stamped, "speed": speeds.clip(0),
+                          "arrival": stamped + delay.astype(np.int64)})  # fmt: skip
+    moments = pl.col("ts", "arrival").cast(pl.Datetime("us", "UTC"))
+    return frame.with_columns(moments).sort("arrival", maintain_order=True)
+
+
+def _write(frame: pl.DataFrame, plan: Plan, name: str) -> Path:
+    path = plan.folder / f"{name}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.write_parquet(path)
+    return path
+
+
+@dataclass
+class Race:
+    """Both jobs, running."""
+
+    plan: Plan
+    ours: StreamingQuery
+    plain: StreamingQuery
+    delivered: dict[str, Delivered]
+    began: int
+    clock: RealClock
+
+    def elapsed(self) -> float:
+        return (self.clock.now() - self.began) / 1e6
+
+    def watch(self, every: int = 1) -> Iterator[float]:
+        """Moments to look, until the recording and what is due after it have gone by."""
+        last = self.plan.seconds + 12
+        while self.elapsed() < last:
+            if self.ours.awaitTermination(every) or self.plain.exception() is not None:
+                break
+            yield min(1.0, self.elapsed() / last)
+
+    def stop(self) -> None:
+        for query in (self.ours, self.plain):
+            query.stop()
+            error = query.exception()
+            if error is not None:
+                raise error
+
+
+def start(spark: SparkSession, plan: Plan) -> Race:
+    """Begin both jobs over the same recording."""
+    paths = record(plan)
+    clock = RealClock()
+    delivered = {"interpunct": Delivered(), "plain": Delivered()}
+    began = clock.now()
+
+    def counted(name: str, write: Callable[[DataFrame, int], None]) -> Callable[..., None]:
+        def deliver(rows: DataFrame, batch: int) -> None:
+            rows.persist()
+            count = rows.count()
+            if count:
+                write(rows, batch)
+                delivered[name].rows.append(((clock.now() - began) / 1e6, count))
+            rows.unpersist()
+
+        return deliver
+
+    def feed(name: str) -> DataFrame:
+        return replay(spark, str(paths[name]), arrival="arrival", speed=1.0, partitions=1)
+
+    folder = plan.folder
+    ours = flow().start(
+        spark, {n: feed(n) for n in paths}, checkpoint=str(folder / "checkpoint"),
+        sinks={"map": counted("interpunct", Parquet(str(folder / "map")))},
+    )  # fmt: skip
+    baseline = plain(feed("sensors"), feed("vehicles"))
+    query = (
+        baseline.writeStream.queryName("plain")
+        .foreachBatch(counted("plain", Parquet(str(folder / "plain"))))
+        .option("checkpointLocation", str(folder / "plain-checkpoint"))
+        .start()
+    )
+    return Race(plan, ours.query, query, delivered, began, clock)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a person wants to see in the end."""
+
+    plan: Plan
+    delivered: dict[str, Delivered]
+    speeds: pl.DataFrame  # segment, ts (start of window), speed, n
+
+    def to_json(self) -> dict[str, object]:
+        low, high = self.plan.quiet
+        return {
+            "seconds": self.plan.seconds,
+            "quiet": list(self.plan.quiet),
+            "rows": {n: d.total for n, d in self.delivered.items()},
+            "rows_during_quiet": {n: d.between(low + 10, high) for n, d in self.delivered.items()},
+            "result": str(self.plan.folder / "map"),
+        }
+
+
+def outcome(race: Race) -> Outcome:
+    """Read the written result back."""
+    rows = pl.read_parquet(race.plan.folder / "map" / "**/*.parquet")
+    probe = rows.filter(pl.col("n").is_not_null())
+    speeds = probe.group_by("segment", pl.col("ts_right").alias("ts")).agg(
+        pl.col("speed_right").first().alias("speed"), pl.col("n").first()
+    )
+    return Outcome(race.plan, race.delivered, speeds.sort("segment", "ts"))
+
+
+def picture(result: Outcome, path: Path) -> None:
+    """Rows delivered over time by both jobs, and the map itself."""
+    from interpunct.lab.figures import figure, saved
+
+    drawing, (left, right) = figure(2, "Speed map: the vehicles go quiet, the map goes on")
+    for name, style in (("interpunct", "-"), ("plain", "--")):
+        rows = result.delivered[name].rows
+        times, counts = [0.0, *(t for t, _ in rows)], np.cumsum([0, *(n for _, n in rows)])
+        left.step(times, counts, style, where="post", label=name)
+    left.axvspan(*result.plan.quiet, color="0.9", label="vehicles quiet")
+    left.set(xlabel="seconds", ylabel="rows delivered")
+    left.legend()
+    windows = sorted(result.speeds["ts"].unique().to_list())
+    grid = np.full((SEGMENTS, max(1, len(windows))), np.nan)
+    for segment, ts, speed, _ in result.speeds.iter_rows():
+        grid[segment, windows.index(ts)] = speed
+    drawn = right.imshow(grid, aspect="auto", cmap="RdYlGn", vmin=20, vmax=90)
+    right.set(xlabel="20-second window", ylabel="segment", title="average vehicle speed")
+    drawing.colorbar(drawn, ax=right)
+    saved(drawing, path)
