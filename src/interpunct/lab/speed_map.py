@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from interpunct.api import Flow
+from interpunct.model.schema import to_ticks
 from interpunct.progress.clock import RealClock
 from interpunct.progress.timestamps import bounds, external
 from interpunct.spark.query import Parquet
@@ -42,16 +44,22 @@ class Plan:
 
 @dataclass
 class Delivered:
-    """When rows came out: (seconds since the replay began, rows)."""
+    """When rows came out of a job, on its own replay's clock, which starts with its first batch."""
 
-    rows: list[tuple[float, int]] = field(default_factory=list)
+    began: int | None = None  # clock of the first batch, in microseconds
+    batches: list[tuple[int, int]] = field(default_factory=list)  # clock, rows
+
+    @property
+    def rows(self) -> list[tuple[float, int]]:
+        """Seconds since the replay began, and rows."""
+        return [((at - (self.began or at)) / 1e6, n) for at, n in self.batches]
 
     def between(self, low: float, high: float) -> int:
         return sum(n for at, n in self.rows if low <= at < high)
 
     @property
     def total(self) -> int:
-        return sum(n for _, n in self.rows)
+        return sum(n for _, n in self.batches)
 
 
 def flow() -> Flow:
@@ -74,13 +82,10 @@ def plain(sensors: DataFrame, vehicles: DataFrame) -> DataFrame:
         .withWatermark("ts", SKEW)
         .groupBy(F.window("ts", WINDOW), "segment")
         .agg(F.avg("speed").alias("probe_speed"), F.count("*").alias("n"))
-        .select(F.col("segment").alias("probe_segment"), F.col("window.start").alias("start"),
-                F.col("window.end").alias("end"), "probe_speed", "n")
+        .select(F.col("segment").alias("probe_segment"), "probe_speed", "n",
+                F.window_time("window").alias("until"))
     )  # fmt: skip
-    close = F.expr(
-        f"segment = probe_segment AND ts >= start - INTERVAL {WINDOW} "
-        f"AND ts <= start + INTERVAL {WINDOW}"
-    )
+    close = F.expr("segment = probe_segment AND ts >= until - INTERVAL 40 SECONDS AND ts <= until")
     return sensors.withWatermark("ts", SKEW).join(probe, close, "left_outer")
 
 
@@ -133,25 +138,33 @@ class Race:
     """Both jobs, running."""
 
     plan: Plan
-    ours: StreamingQuery
-    plain: StreamingQuery
+    queries: dict[str, StreamingQuery]
     delivered: dict[str, Delivered]
-    began: int
     clock: RealClock
 
     def elapsed(self) -> float:
-        return (self.clock.now() - self.began) / 1e6
+        """Seconds on the clock of the job that began last; 0 until both have."""
+        for name, query in self.queries.items():
+            progress = query.recentProgress
+            if self.delivered[name].began is None and progress:
+                self.delivered[name].began = to_ticks(
+                    datetime.fromisoformat(progress[0]["timestamp"])
+                )
+        began = [d.began for d in self.delivered.values()]
+        known = [b for b in began if b is not None]
+        return (self.clock.now() - max(known)) / 1e6 if len(known) == len(began) else 0.0
 
     def watch(self, every: int = 1) -> Iterator[float]:
         """Moments to look, until the recording and what is due after it have gone by."""
         last = self.plan.seconds + 12
+        ours, plain = self.queries["interpunct"], self.queries["plain"]
         while self.elapsed() < last:
-            if self.ours.awaitTermination(every) or self.plain.exception() is not None:
+            if ours.awaitTermination(every) or not plain.isActive:
                 break
             yield min(1.0, self.elapsed() / last)
 
     def stop(self) -> None:
-        for query in (self.ours, self.plain):
+        for query in self.queries.values():
             query.stop()
             error = query.exception()
             if error is not None:
@@ -163,7 +176,6 @@ def start(spark: SparkSession, plan: Plan) -> Race:
     paths = record(plan)
     clock = RealClock()
     delivered = {"interpunct": Delivered(), "plain": Delivered()}
-    began = clock.now()
 
     def counted(name: str, write: Callable[[DataFrame, int], None]) -> Callable[..., None]:
         def deliver(rows: DataFrame, batch: int) -> None:
@@ -171,7 +183,7 @@ def start(spark: SparkSession, plan: Plan) -> Race:
             count = rows.count()
             if count:
                 write(rows, batch)
-                delivered[name].rows.append(((clock.now() - began) / 1e6, count))
+                delivered[name].batches.append((clock.now(), count))
             rows.unpersist()
 
         return deliver
@@ -191,7 +203,7 @@ def start(spark: SparkSession, plan: Plan) -> Race:
         .option("checkpointLocation", str(folder / "plain-checkpoint"))
         .start()
     )
-    return Race(plan, ours.query, query, delivered, began, clock)
+    return Race(plan, {"interpunct": ours.query, "plain": query}, delivered, clock)
 
 
 @dataclass(frozen=True)
@@ -204,12 +216,15 @@ class Outcome:
 
     def to_json(self) -> dict[str, object]:
         low, high = self.plan.quiet
+        quiet = {n: d.between(low + 10, high) for n, d in self.delivered.items()}
+        more = quiet["interpunct"] > quiet["plain"]
         return {
             "seconds": self.plan.seconds,
             "quiet": list(self.plan.quiet),
             "rows": {n: d.total for n, d in self.delivered.items()},
-            "rows_during_quiet": {n: d.between(low + 10, high) for n, d in self.delivered.items()},
+            "rows_during_quiet": quiet,
             "result": str(self.plan.folder / "map"),
+            "expected": {"more_rows_while_quiet": more},
         }
 
 
