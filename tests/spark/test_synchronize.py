@@ -80,14 +80,6 @@ def closing(start: int) -> int:
     return start < CLOSING - 10 * SECOND
 
 
-def test_plain_spark_delivers_nothing_once_a_source_is_quiet(
-    spark: SparkSession, feeds: tuple[Path, Path], tmp_path: Path
-) -> None:
-    a, b = (read(spark, f).withWatermark("ts", f"{SKEW} seconds") for f in feeds)
-    delivered = run(windows(a, b), tmp_path)
-    assert sum(delivered.counts()[QUIET:]) == 0
-
-
 @pytest.mark.parametrize("hold", [False, True])
 def test_windows_over_a_union_close_while_a_source_is_quiet(
     spark: SparkSession, feeds: tuple[Path, Path], tmp_path: Path, hold: bool
@@ -225,10 +217,10 @@ def test_what_cannot_be_synchronized_is_refused_with_a_fix(
         ip.synchronize(time="ts", bounds=BOUNDS)
     with pytest.raises(SchemaError, match=r"DataFrame 1: expected one of .* got 'ts'"):
         ip.synchronize(a, b.withColumnRenamed("ts", "at"), time="ts", bounds=BOUNDS)
-    with pytest.raises(SchemaError, match="timestamp or timestamp_ntz in attribute 'key'"):
+    with pytest.raises(SchemaError, match="timestamp in attribute 'key'"):
         ip.synchronize(a, b, time="key", bounds=BOUNDS)
     ntz = b.withColumn("ts", F.col("ts").cast("timestamp_ntz"))
-    with pytest.raises(SchemaError, match="timestamp as in the first DataFrame"):
+    with pytest.raises(SchemaError, match="got timestamp_ntz"):
         ip.synchronize(a, ntz, time="ts", bounds=BOUNDS)
     with pytest.raises(FeedError, match="Remove that line"):
         ip.synchronize(a, b.withWatermark("ts", "1 second"), time="ts", bounds=BOUNDS)

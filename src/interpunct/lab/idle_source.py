@@ -32,7 +32,6 @@ from interpunct.spark.session import session
 from interpunct.spark.synchronize import synchronize
 from interpunct.spark.workloads import SECOND, SLOT, Workload, workload
 
-LEAD, TAIL = 8, 6  # seconds before and after the quiet
 SETTLE = 3
 SKEW, DISORDER = 2, 1  # seconds
 WINDOW = 2
@@ -46,10 +45,12 @@ Streams = tuple[DataFrame, DataFrame]
 class Setup:
     quiet_seconds: int = 30
     seed: int = 1
+    lead: int = 8  # seconds before the quiet
+    tail: int = 6  # and after it
 
     @property
     def seconds(self) -> int:
-        return LEAD + self.quiet_seconds + TAIL
+        return self.lead + self.quiet_seconds + self.tail
 
     def options(self, stream: str) -> dict[str, str]:
         """Of the workload source: one second a batch."""
@@ -59,7 +60,7 @@ class Setup:
             "seconds": self.seconds, "disorder": f"{DISORDER}s", "disordered": 0.2,
         }  # fmt: skip
         if stream == "alerts":
-            options |= {"quietFrom": LEAD, "quietFor": self.quiet_seconds}
+            options |= {"quietFrom": self.lead, "quietFor": self.quiet_seconds}
         return {name: str(value) for name, value in options.items()}
 
     def heartbeats(self) -> list[int]:
@@ -95,7 +96,8 @@ class IdleSource:
     joined: Mapping[str, Delivered] = field(repr=False)
 
     def during_quiet(self, delivered: Delivered) -> int:
-        return delivered.between(LEAD + SETTLE, LEAD + self.setup.quiet_seconds)
+        quiet_from = self.setup.lead
+        return delivered.between(quiet_from + SETTLE, quiet_from + self.setup.quiet_seconds)
 
     def latencies(self, way: str) -> list[int]:
         """Batches from the heartbeat that covers a window to the window, for each of them."""
@@ -197,16 +199,17 @@ _WAYS: dict[str, Callable[[DataFrame, DataFrame], Streams]] = {
 def idle_source(
     setup: Setup, report: Report = silent, spark: SparkSession | None = None
 ) -> IdleSource:
-    """Run the experiment, in a Spark session of its own unless one is given."""
-    owned = session(2, name="idle-source") if spark is None else spark
+    """Run the experiment, in a Spark session of its own unless one is given or there."""
+    found = spark or SparkSession.getActiveSession()
+    used = found or session(2, name="idle-source")
     try:
-        windows = {way: _run(owned, setup, way, counted, report, i / 4)
+        windows = {way: _run(used, setup, way, counted, report, i / 4)
                    for i, way in enumerate(WAYS)}  # fmt: skip
-        joined = {way: _run(owned, setup, way, matched, report, (2 + i) / 4)
+        joined = {way: _run(used, setup, way, matched, report, (2 + i) / 4)
                   for i, way in enumerate(WAYS)}  # fmt: skip
     finally:
-        if spark is None:
-            owned.stop()
+        if found is None:
+            used.stop()
     return IdleSource(setup, windows, joined)
 
 
@@ -259,7 +262,10 @@ def plot_idle(result: IdleSource, path: Path) -> None:
             batches = range(result.setup.seconds + 1)
             axes.plot(batches, [ways[way].between(0, n + 1) for n in batches],
                       color=colour, label=way)  # fmt: skip
-        axes.axvspan(LEAD, LEAD + result.setup.quiet_seconds, color="0.9", label="alerts quiet")
+        axes.axvspan(
+            result.setup.lead, result.setup.seconds - result.setup.tail,
+            color="0.9", label="alerts quiet",
+        )  # fmt: skip
         axes.set(title=title, xlabel="batch (one second of the streams)", ylabel="rows delivered")
         axes.legend()
     saved(drawing, path)

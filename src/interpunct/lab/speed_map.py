@@ -220,6 +220,7 @@ class Outcome:
         more = quiet["interpunct"] > quiet["plain"]
         return {
             "seconds": self.plan.seconds,
+            "seed": self.plan.seed,
             "quiet": list(self.plan.quiet),
             "rows": {n: d.total for n, d in self.delivered.items()},
             "rows_during_quiet": quiet,

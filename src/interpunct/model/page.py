@@ -31,13 +31,17 @@ _METADATA = b"interpunct"
 
 @dataclass(frozen=True)
 class Page:
-    """Tuples of one schema, then punctuations; `stream` and `kind` say what it is a page of."""
+    """Tuples of one schema, then punctuations; `stream` and `kind` say what it is a page of.
+
+    `stamp` is the tick that all its tuples share, where the maker knew: it spares looking.
+    """
 
     schema: Schema
     frame: pl.DataFrame
     punctuations: tuple[Punctuation, ...] = ()
     stream: str = ""
     kind: str = "data"
+    stamp: int | None = None
 
     @classmethod
     def of_rows(

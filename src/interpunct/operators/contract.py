@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import polars as pl
@@ -89,7 +89,7 @@ class Emission:
 def _with_punctuations(page: Page, more: tuple[Punctuation, ...]) -> Page:
     """The page with punctuations added; one that a later one implies is dropped."""
     kept = tuple(p for p in page.punctuations if not any(p.implies(q) for q in more))
-    return Page(page.schema, page.frame, kept + more, page.stream, page.kind)
+    return replace(page, punctuations=kept + more)
 
 
 class Operator(ABC):
@@ -157,11 +157,11 @@ class Operator(ABC):
     def save(self) -> None:
         """Write what changed to the state."""
 
-    def tuples(self, frame: pl.DataFrame, port: int = 0) -> Emission:
+    def tuples(self, frame: pl.DataFrame, port: int = 0, stamp: int | None = None) -> Emission:
         """Tuples for one output; nothing when there are none."""
         if not frame.height:
             return Emission()
-        return Emission([(port, Page(self.outputs[port].schema, frame))])
+        return Emission([(port, Page(self.outputs[port].schema, frame, stamp=stamp))])
 
     def heartbeat(self, ticks: int, port: int = 0) -> Emission:
         """A heartbeat for one output."""

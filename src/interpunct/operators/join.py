@@ -66,7 +66,7 @@ class WindowJoin(Operator):
         self._record = Record(self.state, "out", initial)
 
     def on_page(self, port: int, page: Page) -> Emission:
-        self._tsm.add(port, page.frame)
+        self._tsm.add(port, page.frame, page.stamp)
         return self._process()
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:

@@ -30,7 +30,7 @@ class Select(Operator):
 
     def on_page(self, port: int, page: Page) -> Emission:
         del port
-        return self.tuples(page.frame.filter(self._condition))
+        return self.tuples(page.frame.filter(self._condition), stamp=page.stamp)
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
         """Unchanged: the output has the attributes of the input."""

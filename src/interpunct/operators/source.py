@@ -101,12 +101,12 @@ class Source(SourceOperator):
         else:
             sound = self._checked(page.frame)
         self._enforce_own(sound)
-        emission.extend(self.tuples(sound.frame))
+        shared = stamp if kind is TimeKind.INTERNAL else None
+        emission.extend(self.tuples(sound.frame, stamp=shared))
         for late in sound.late:
             emission.extend(self.tuples(late, port=1))
         if kind is not TimeKind.LATENT and sound.frame.height:
-            internal = kind is TimeKind.INTERNAL
-            self.time.observe(stamp if internal else self._greatest(sound.frame), now)
+            self.time.observe(self._greatest(sound.frame) if shared is None else shared, now)
             emission.extend(self._speak(self.time.mature(now)))
         return emission
 

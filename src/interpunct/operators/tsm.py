@@ -52,18 +52,27 @@ class Waiting:
         self._runs = [_Run(*r) for r in self._record["runs"]]
         self._next: int = self._record["next"]
         self.rows = sum(r.rows for r in self._runs)
+        self.released = START_OF_TIME  # the greatest timestamp let go since the operator was built
 
     @property
     def first(self) -> int | None:
         return self._runs[0].first if self._runs else None
 
-    def add(self, frame: pl.DataFrame, ticks: pl.Series) -> None:
-        if not ticks.is_sorted():
-            frame = frame.sort(self._schema.ordered_by, maintain_order=True)
+    def add(self, frame: pl.DataFrame, stamp: int | None = None) -> int:
+        """Tuples arrive, in any order, or all with one stamp; returns the last one's timestamp."""
+        if stamp is None:
             ticks = self._schema.ticks(frame)
-        self._push(frame, ticks)
+            last = int(ticks[-1])
+            if not ticks.is_sorted():
+                frame = frame.sort(self._schema.ordered_by, maintain_order=True)
+                ticks = self._schema.ticks(frame)
+            self._push(frame, int(ticks[0]), int(ticks[-1]))
+        else:
+            last = stamp
+            self._push(frame, stamp, stamp)
         if len(self._runs) > MOST_RUNS:
             self._merge_small_runs()
+        return last
 
     def take(self, upto: int) -> list[pl.DataFrame]:
         """Remove and return every tuple stamped at or below `upto`, as sorted frames."""
@@ -77,11 +86,13 @@ class Waiting:
             frame = self._remaining(run)
             if run.last <= upto:
                 taken.append(frame)
+                self.released = max(self.released, run.last)
                 self._forget(run)
                 continue
             ticks = self._schema.ticks(frame)
             cut = int(ticks.search_sorted(upto, side="right"))
             taken.append(frame.head(cut))
+            self.released = max(self.released, int(ticks[cut - 1]))
             self.rows -= cut
             rest = (run.rows - cut, run.start + cut, run.frame, run.shelved)
             left.append(_Run(int(ticks[cut]), run.key, run.last, *rest))
@@ -110,9 +121,9 @@ class Waiting:
         self._record.save()
         self._shelf.save()
 
-    def _push(self, frame: pl.DataFrame, ticks: pl.Series) -> None:
-        bounds = (int(ticks[0]), self._next, int(ticks[-1]))
-        insort(self._runs, _Run(*bounds, frame.height, 0, frame, shelved=False))
+    def _push(self, frame: pl.DataFrame, first: int, last: int) -> None:
+        run = _Run(first, self._next, last, frame.height, 0, frame, shelved=False)
+        insort(self._runs, run)
         self._next += 1
         self.rows += frame.height
 
@@ -135,7 +146,7 @@ class Waiting:
         for run in small:
             self._forget(run)
         merged = in_order(self._schema, frames)
-        self._push(merged, self._schema.ticks(merged))
+        self._push(merged, min(r.first for r in small), max(r.last for r in small))
 
 
 class TsmInputs:
@@ -167,12 +178,10 @@ class TsmInputs:
     def rows(self) -> int:
         return sum(w.rows for w in self.waiting)
 
-    def add(self, port: int, frame: pl.DataFrame) -> None:
+    def add(self, port: int, frame: pl.DataFrame, stamp: int | None = None) -> None:
         """Tuples arrive; on an ordered input the last of them moves the register."""
-        ticks = self._inputs[port].schema.ticks(frame)
-        self.waiting[port].add(frame, ticks)
+        last = self.waiting[port].add(frame, stamp)
         if self._inputs[port].properties.ordered:
-            last = int(ticks[-1])
             self.registers[port] = max(self.registers[port], last)
             self._sure[port] = max(self._sure[port], last - 1)
 
@@ -185,6 +194,11 @@ class TsmInputs:
         """Per port, the sorted frames that may be processed now."""
         least = self.least
         return [w.take(least) for w in self.waiting]
+
+    @property
+    def released(self) -> int:
+        """The greatest timestamp let go so far."""
+        return max(w.released for w in self.waiting)
 
     def first_waiting(self) -> int | None:
         return min((w.first for w in self.waiting if w.first is not None), default=None)

@@ -38,7 +38,7 @@ class Union(Operator):
         self._record = Record(self.state, "out", {"last": START_OF_TIME, "given": START_OF_TIME})
 
     def on_page(self, port: int, page: Page) -> Emission:
-        self._tsm.add(port, page.frame)
+        self._tsm.add(port, page.frame, page.stamp)
         return self._release()
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
@@ -55,7 +55,7 @@ class Union(Operator):
         emission = Emission()
         if frames:
             frame = in_order(self.output, frames)
-            self._record["last"] = int(self.output.ticks(frame)[-1])
+            self._record["last"] = self._tsm.released
             emission = self.tuples(frame)
         if len(self._book):
             settled = self._book.settle([w.all() for w in self._tsm.waiting], self._tsm.sure)

@@ -48,7 +48,6 @@ from interpunct.spark.session import check_session
 from interpunct.spark.wire import BEAT, LATE, OUT, RAW, SINK, WIRE
 
 _WATERMARKED = "spark.watermarkDelayMs"  # what Spark writes into a time column's metadata
-_TIMES = ("timestamp", "timestamp_ntz")
 _SOURCE = "stream_{}"  # what the late output calls the DataFrames, in the order given
 _RELEASED = "released"
 _FIRST_YEAR = -62_135_596_800_000_000  # 0001-01-01 and 9999-12-31, in microseconds
@@ -90,7 +89,6 @@ def synchronize(
             "Leave hold out, or give bounds(skew=…) without a delay.",
         )  # fmt: skip
     branches = [_branch(i, f, time, bounds, lanes, hold) for i, f in enumerate(frames)]
-    _check_same_time(branches, time)
     check_session(frames[0].sparkSession, lanes)
     # One shuffle, written once and read by every branch that a query uses.
     entering = [b.ingested() for b in branches]
@@ -200,10 +198,8 @@ def _branch(
     if time not in frame.columns:
         raise SchemaError.unknown_attribute(where, time, frame.columns)
     found = frame.schema[time]
-    if found.dataType.simpleString() not in _TIMES:
-        raise SchemaError.wrong_type(
-            where, time, "timestamp or timestamp_ntz", found.dataType.simpleString()
-        )
+    if found.dataType.simpleString() != "timestamp":  # Spark has no watermark on another type
+        raise SchemaError.wrong_type(where, time, "timestamp", found.dataType.simpleString())
     if any(_WATERMARKED in field.metadata for field in frame.schema):
         raise FeedError(
             where, "no watermark yet", "one set with withWatermark",
@@ -216,17 +212,6 @@ def _branch(
     flow.sink(_RELEASED, stream.sort() if hold else stream)
     program = Program.of(flow.graph, lanes)
     return _Branch(name, frame, stream.schema, bounds, program, hold)
-
-
-def _check_same_time(branches: Sequence[_Branch], time: str) -> None:
-    """A timestamp and a timestamp without a zone cannot be compared."""
-    first = str(branches[0].schema.time_type)
-    for branch in branches:
-        if branch.schema.time_type != first:
-            raise SchemaError.wrong_type(
-                f"synchronize, {branch.name}", time, f"{first} as in the first DataFrame",
-                str(branch.schema.time_type),
-            )  # fmt: skip
 
 
 def _quoted(name: str) -> Column:
