@@ -52,11 +52,11 @@ def everything() -> ip.Flow:
     return flow
 
 
-def batches(seed: int = 7, rows: int = 40) -> list[dict[str, pl.DataFrame]]:
+def batches(seed: int = 7, rows: int = 40, count: int = BATCHES) -> list[dict[str, pl.DataFrame]]:
     """Per batch and source a frame; `c` lags by up to 5 s, and sometimes by half a minute."""
     random = np.random.default_rng(seed)
     result = []
-    for number in range(BATCHES):
+    for number in range(count):
         start = T0 + number * 10 * SECOND
         frames = {}
         for source in "abc":

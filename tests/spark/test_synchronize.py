@@ -3,6 +3,8 @@ within the bounds, and everything else is in the late output."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -231,3 +233,8 @@ def test_what_cannot_be_synchronized_is_refused_with_a_fix(
     odd = b.withColumn("m", F.create_map("key", "n"))
     with pytest.raises(SchemaError, match="a Spark type this system carries"):
         ip.synchronize(a, odd, time="ts", bounds=BOUNDS)
+
+
+def test_importing_the_package_needs_no_spark() -> None:
+    check = "import sys, interpunct; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

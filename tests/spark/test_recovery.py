@@ -1,0 +1,81 @@
+"""Killed at any moment and started again, a job ends with the rows of an undisturbed run."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.spark.recovery_job import job
+from tests.spark.scenario import batches, comparable, in_process, write_files
+from tests.spark.test_parity import read
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow]
+
+KILLS = 10
+ROOT = Path(__file__).parents[2]
+
+
+def launch(folder: Path) -> subprocess.Popen[bytes]:
+    log = (folder / "log").open("ab")
+    command = [sys.executable, "-m", "tests.spark.recovery_job", str(folder)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
+
+
+def committed(folder: Path) -> int:
+    commits = folder / "checkpoint" / "commits"
+    return sum(f.name.isdigit() for f in commits.glob("*")) if commits.exists() else 0
+
+
+def kill_soon(process: subprocess.Popen[bytes], folder: Path, dice: random.Random) -> bool:
+    """SIGKILL the driver and all it started, some time after its next batch or two."""
+    target = committed(folder) + dice.choice([0, 1, 1, 2])
+    while committed(folder) < target:
+        if ended(process, 0.05):
+            return False
+    if ended(process, dice.uniform(0, 0.6)):
+        return False
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return True
+
+
+def ended(process: subprocess.Popen[bytes], within: float) -> bool:
+    try:
+        process.wait(within)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def test_ten_kills_of_the_driver_leave_every_row_exactly_once(tmp_path: Path) -> None:
+    seed = 20
+    print("seed", seed)
+    dice = random.Random(seed)
+    data = [{n: b[n] for n in ("a", "c")} for b in batches(count=26)]
+    write_files(data, tmp_path)
+    expected = in_process(job(), data)
+    kills = 0
+    while kills < KILLS:
+        process = launch(tmp_path)
+        if not kill_soon(process, tmp_path, dice):
+            assert process.returncode == 0, (tmp_path / "log").read_text()[-3000:]
+            break
+        kills += 1
+    process = launch(tmp_path)
+    assert process.wait(300) == 0, (tmp_path / "log").read_text()[-3000:]
+    assert kills == KILLS, "the job ended before it could be killed often enough"
+    found = {name: read(tmp_path / "out" / name) for name in ("joined", "total")}
+    late = tmp_path / "checkpoint" / "late" / "c"
+    if late.exists():
+        found["late:c"] = read(late)
+    assert set(found) == set(expected)
+    for name, frame in expected.items():
+        assert comparable(found[name]) == comparable(frame), name
+        assert isinstance(frame, pl.DataFrame)
