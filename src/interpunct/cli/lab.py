@@ -37,6 +37,10 @@ def ets_latency(
     simulated_seconds: Annotated[
         float, typer.Option("--simulated-seconds", min=0.1, help="Of scripted time, for each case.")
     ] = 3600.0,
+    asleep: Annotated[
+        bool,
+        typer.Option("--asleep", help="Sleep between tuples; else a twin of the query runs on."),
+    ] = False,
     seed: Seed = 1,
     workers: Workers = 2,
     as_json: Json = False,
@@ -51,7 +55,7 @@ def ets_latency(
     Example: interpunct lab ets-latency --seconds 10 --simulated-seconds 600
     """
     path = figure_path(plot, no_plot, as_json, "ets-latency")
-    setup = latency.Setup(seconds, simulated_seconds, seed, workers=workers)
+    setup = latency.Setup(seconds, simulated_seconds, seed, workers=workers, asleep=asleep)
     with progress("ets-latency") as report:
         result = latency.ets_latency(setup, report)
     if path is not None:

@@ -47,6 +47,7 @@ class Component:
         self._askers = [v for v in vertices if type(v.operator).needs is not Operator.needs]
         self._idle_prone = [v for v in vertices if v.operator.idle_waiting]
         self._current: Vertex | None = None
+        self._controlled: list[Vertex] = []  # those with feedback waiting
         self._resting: list[str] = []  # operators that hold tuples while nothing can run
         self._entries = 0
         self.cost = 0  # what a step takes on a scripted clock, in microseconds
@@ -74,6 +75,7 @@ class Component:
     def send_feedback(self, vertex: Vertex, feedback: Feedback) -> None:
         """Control goes out of band and before data."""
         vertex.control.append(feedback)
+        self._controlled.append(vertex)
 
     def wake_at(self) -> int | None:
         """The earliest moment at which something here can move without new data."""
@@ -100,7 +102,8 @@ class Component:
 
     def step(self) -> bool:
         """One turn of the cycle; False when there is nothing to do until something arrives."""
-        self._control()
+        if self._controlled:
+            self._control()
         vertex = self._current or self._runnable()
         if vertex is not None:
             self._execute(vertex)
@@ -118,7 +121,8 @@ class Component:
         arc = vertex.oldest_input()
         if arc is None:
             return
-        self._resume()
+        if self._resting:
+            self._resume()
         if self.cost:
             assert isinstance(self._clock, ScriptedClock)
             self._clock.advance(self.cost)
@@ -203,15 +207,12 @@ class Component:
 
     def _control(self) -> None:
         """Feedback first: each message to its operator, what it relays to those upstream."""
-        pending = [v for v in self.vertices if v.control]
-        while pending:
-            vertex = pending.pop()
+        while self._controlled:
+            vertex = self._controlled.pop()
             while vertex.control:
                 feedback = vertex.control.popleft()
                 self._note("feedback", vertex, detail=str(feedback))
-                emission = vertex.operator.on_feedback(feedback)
-                self._dispatch(vertex, emission)
-                pending += [a.producer for a in vertex.inputs if a.producer.control]
+                self._dispatch(vertex, vertex.operator.on_feedback(feedback))
 
     def _dispatch(self, vertex: Vertex, emission: Emission) -> None:
         """Pages into the buffers of their arcs (sinks take them at once), feedback upstream."""
@@ -227,7 +228,7 @@ class Component:
                 arc.pages.append((self._entries, page))
                 self._metrics.buffered(len(page))
         for port, feedback in emission.relays:
-            vertex.inputs[port].producer.control.append(feedback)
+            self.send_feedback(vertex.inputs[port].producer, feedback)
 
     def _note(self, rule: str, vertex: Vertex, page: Page | None = None, detail: str = "") -> None:
         if self._trace is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,15 @@ _SIMULATION = 60.0  # simulated seconds in a second, about
 
 @dataclass(frozen=True)
 class Setup:
-    """`workers` processes simulate at a time; with none, everything runs in this process."""
+    """`workers` processes simulate at a time; with none, everything runs in this process. `asleep`
+    lets the process sleep between tuples on the real clock."""
 
     seconds: float = 60.0
     simulated_seconds: float = 3600.0
     seed: int = 1
     heartbeats: tuple[float, ...] = HEARTBEATS
     workers: int = 2
+    asleep: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class EtsLatency:
             "rates_per_s": RATES,
             "selectivity": SELECTIVITY,
             "measure": MEASURE,
+            "between_tuples": "asleep" if self.setup.asleep else "at work on a twin of the query",
             **_measures(self.real),
             "simulated": {
                 "seconds": self.setup.simulated_seconds,
@@ -87,7 +91,12 @@ def ets_latency(setup: Setup, report: Report = silent) -> EtsLatency:
 
     jobs = [Job("one step", step_cost, (), 2 * _START_UP)]
     jobs += [
-        Job(str(case), measure, (case, setup.seconds, setup.seed), setup.seconds + _START_UP)
+        Job(
+            str(case),
+            partial(measure, asleep=setup.asleep),
+            (case, setup.seconds, setup.seed),
+            setup.seconds + _START_UP,
+        )
         for case in compared
     ]
     cost, *real = run_jobs(jobs, workers=min(1, setup.workers), report=first)

@@ -143,7 +143,7 @@ class Aggregate(Operator):
 
     def _settle(self) -> Emission:
         """Punctuations on groups: true of the output once no open pane has such a group."""
-        if not len(self._book):
+        if not self._book:
             return Emission()
         stream = self.inputs[0].schema
         time = pl.lit(None, stream[stream.ordered_by].dtype).alias(self.output.ordered_by)

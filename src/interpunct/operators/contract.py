@@ -134,6 +134,8 @@ class Operator(ABC):
 
     def accept(self, port: int, page: Page) -> Emission:
         """A whole page: its tuples first, then its punctuations."""
+        if not page.height and len(page.punctuations) == 1:
+            return self.on_punctuation(port, page.punctuations[0])
         emission = self.on_page(port, page) if page.height else Emission()
         for punctuation in page.punctuations:
             emission.extend(self.on_punctuation(port, punctuation))

@@ -177,7 +177,7 @@ class WindowJoin(Operator):
 
     def _settle(self) -> Emission:
         """Punctuations on keys: true once no waiting or unmet tuple could still come out."""
-        if not len(self._book):
+        if not self._book:
             return Emission()
         waiting = [self._shape.member(j, w.all(), 0) for j, w in enumerate(self._tsm.waiting)]
         if self._unmet is not None:

@@ -31,6 +31,9 @@ class PromiseBook:
     def __len__(self) -> int:
         return sum(len(made) for made in self._made) + len(self._ready)
 
+    def __bool__(self) -> bool:
+        return bool(self._ready) or any(self._made)
+
     def add(self, port: int, pattern: Pattern) -> None:
         """An input promises that no later tuple of its own matches the pattern."""
         agreed = [pattern]
@@ -44,7 +47,7 @@ class PromiseBook:
 
     def settle(self, held: Sequence[pl.DataFrame], heartbeat: int) -> tuple[Punctuation, ...]:
         """The punctuations that have become true, given what is still held."""
-        if not len(self):
+        if not self:
             return ()
         clear = [p for p in self._ready if not any(p.matches_any(f) for f in held if f.height)]
         self._ready = [p for p in self._ready if p not in clear]

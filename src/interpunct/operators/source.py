@@ -92,7 +92,8 @@ class Source(SourceOperator):
         del port
         now = self._clock.now()
         kind = self.time.spec.kind
-        emission = self._speak(self.time.mature(now))  # what was promised before these came
+        before = self.time.mature(now) if self.time.promises else None
+        emission = self._speak(before)  # what was promised before these came
         stamp = self.time.stamp(now)
         if kind is TimeKind.LATENT:
             sound = Sorted(page.frame, [])
@@ -107,7 +108,8 @@ class Source(SourceOperator):
             emission.extend(self.tuples(late, port=1))
         if kind is not TimeKind.LATENT and sound.frame.height:
             self.time.observe(self._greatest(sound.frame) if shared is None else shared, now)
-            emission.extend(self._speak(self.time.mature(now)))
+            if self.time.promises:
+                emission.extend(self._speak(self.time.mature(now)))
         return emission
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
@@ -155,9 +157,9 @@ class Source(SourceOperator):
         """With the stamp as last column; made without a query plan, which for a page of one tuple
         would cost more than everything else."""
         column = pl.Series(self.output.ordered_by, [stamp], pl.Int64).cast(_STAMP)
-        return frame.hstack(
-            [column if frame.height == 1 else column.new_from_index(0, frame.height)]
-        )
+        if frame.height > 1:
+            column = column.new_from_index(0, frame.height)
+        return frame.hstack([column])
 
     def _greatest(self, frame: pl.DataFrame) -> int:
         return int(self.output.ticks(frame).max())  # type: ignore[arg-type]

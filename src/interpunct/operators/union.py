@@ -57,7 +57,7 @@ class Union(Operator):
             frame = in_order(self.output, frames)
             self._record["last"] = self._tsm.released
             emission = self.tuples(frame)
-        if len(self._book):
+        if self._book:
             settled = self._book.settle([w.all() for w in self._tsm.waiting], self._tsm.sure)
             if settled:
                 emission.extend(Emission([(0, Page(self.output, self.output.empty(), settled))]))
