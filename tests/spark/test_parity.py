@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +14,8 @@ from interpunct.spark.rows import spark_schema
 from tests.spark.scenario import batches, comparable, everything, in_process, write_files
 
 pytestmark = pytest.mark.xdist_group("spark")
+
+ROOT = Path(__file__).parents[2]
 
 
 def on_spark(spark: SparkSession, folder: Path, lanes: int) -> dict[str, pl.DataFrame]:
@@ -60,3 +64,18 @@ def test_every_operator_gives_the_same_rows_as_in_process(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     check_parity(spark, tmp_path, lanes=2)
+
+
+@pytest.mark.slow
+def test_every_operator_gives_the_same_rows_in_executors_of_their_own(tmp_path: Path) -> None:
+    """`local-cluster` has separate executor processes, and a driver of its own here."""
+    script = (
+        "import interpunct as ip; from pathlib import Path; "
+        "from tests.spark.test_parity import check_parity; "
+        "spark = ip.session(2, master='local-cluster[2,1,1024]'); "
+        f"check_parity(spark, Path({str(tmp_path)!r}), lanes=2); spark.stop()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]

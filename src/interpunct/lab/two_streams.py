@@ -116,10 +116,7 @@ class BusyClock(RealClock):
         super().__init__()
         self._work = work
 
-    def wait_until(self, moment: int | None) -> None:
-        if moment is None:
-            super().wait_until(None)
-            return
+    def wait_until(self, moment: int) -> None:
         while self.now() + self.NEAR < moment:
             self._work()
         while self.now() < moment:

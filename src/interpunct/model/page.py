@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -82,9 +82,6 @@ class Page:
     def __len__(self) -> int:
         """Tuples and punctuations together: what the page occupies in a buffer."""
         return self.frame.height + len(self.punctuations)
-
-    def renamed(self, stream: str, kind: str = "data") -> Page:
-        return replace(self, stream=stream, kind=kind)
 
     def to_ipc(self, stream: str | None = None, kind: str | None = None) -> bytes:
         """The page as an Arrow IPC stream."""

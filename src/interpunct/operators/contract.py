@@ -19,7 +19,7 @@ from interpunct.model.feedback import Feedback
 from interpunct.model.page import Page
 from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
-from interpunct.model.schema import END_OF_TIME, Schema
+from interpunct.model.schema import Schema
 from interpunct.operators.state import DictState, State
 
 
@@ -173,8 +173,3 @@ class Operator(ABC):
         """A punctuation for one output, in its terms."""
         schema = self.outputs[port].schema
         return Emission([(port, Page(schema, schema.empty(), (punctuation,)))])
-
-
-def shifted(heartbeat: int, by: int) -> int:
-    """A heartbeat moved by a window; the end of time stays where it is."""
-    return heartbeat if heartbeat >= END_OF_TIME else heartbeat + by

@@ -11,7 +11,6 @@ test or a simulation of an hour runs in moments and always the same way.
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Protocol
 
@@ -21,11 +20,8 @@ class Clock(Protocol):
 
     def now(self) -> int: ...
 
-    def wait_until(self, moment: int | None) -> None:
-        """Return at `moment`, or earlier when interrupted; None waits for an interruption."""
-
-    def interrupt(self) -> None:
-        """Make a wait in progress return."""
+    def wait_until(self, moment: int) -> None:
+        """Return when the clock has reached the moment."""
 
 
 class RealClock:
@@ -33,18 +29,14 @@ class RealClock:
 
     def __init__(self) -> None:
         self._offset = time.time_ns() - time.perf_counter_ns()
-        self._interrupted = threading.Event()
 
     def now(self) -> int:
         return (time.perf_counter_ns() + self._offset) // 1000
 
-    def wait_until(self, moment: int | None) -> None:
-        timeout = None if moment is None else max(0.0, (moment - self.now()) / 1e6)
-        if self._interrupted.wait(timeout):
-            self._interrupted.clear()
-
-    def interrupt(self) -> None:
-        self._interrupted.set()
+    def wait_until(self, moment: int) -> None:
+        ahead = moment - self.now()
+        if ahead > 0:
+            time.sleep(ahead / 1e6)
 
     def __reduce__(self) -> tuple[type[RealClock], tuple[()]]:
         return RealClock, ()  # elsewhere, the clock there
@@ -59,13 +51,9 @@ class ScriptedClock:
     def now(self) -> int:
         return self._now
 
-    def wait_until(self, moment: int | None) -> None:
-        if moment is not None:
-            self._now = max(self._now, moment)
+    def wait_until(self, moment: int) -> None:
+        self._now = max(self._now, moment)
 
     def advance(self, by: int) -> None:
         """Let `by` microseconds pass, as simulated work does."""
         self._now += by
-
-    def interrupt(self) -> None:
-        """Nothing ever waits on a scripted clock."""

@@ -38,7 +38,7 @@ from interpunct.flow.builder import FlowBuilder
 from interpunct.model.errors import FeedError, FlowError, SchemaError
 from interpunct.model.late import late_schema
 from interpunct.model.page import Page
-from interpunct.model.schema import START_OF_TIME, Schema
+from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, START_OF_TIME, Schema
 from interpunct.progress.timestamps import Bounds, external
 from interpunct.spark.compile import ingested, unpacked
 from interpunct.spark.processor import LaneProcessor
@@ -50,8 +50,6 @@ from interpunct.spark.wire import BEAT, LATE, OUT, RAW, SINK, WIRE
 _WATERMARKED = "spark.watermarkDelayMs"  # what Spark writes into a time column's metadata
 _SOURCE = "stream_{}"  # what the late output calls the DataFrames, in the order given
 _RELEASED = "released"
-_FIRST_YEAR = -62_135_596_800_000_000  # 0001-01-01 and 9999-12-31, in microseconds
-_LAST_YEAR = 253_402_300_799_999_999
 
 
 class Synchronized(tuple[DataFrame, ...]):
@@ -176,7 +174,7 @@ class _Release:
                     yield self._punctuation(heartbeat.as_py() + self.skew)
 
     def _punctuation(self, date: int) -> pa.RecordBatch:
-        date = min(max(date, _FIRST_YEAR), _LAST_YEAR)
+        date = min(max(date, FIRST_YEAR), LAST_YEAR)
         arrays = [pa.nulls(1, field.type) for field in self.target]
         at = self.target.get_field_index(self.time)
         arrays[at] = pa.array([date], pa.int64()).cast(self.target.field(at).type)
