@@ -23,9 +23,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def launch(folder: Path) -> subprocess.Popen[bytes]:
-    log = (folder / "log").open("ab")
     command = [sys.executable, "-m", "tests.spark.recovery_job", str(folder)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
 
 
 def committed(folder: Path) -> int:
