@@ -29,25 +29,9 @@ def blocks(document: Path) -> str:
     return "\n".join(lines)
 
 
-def needs_spark(document: Path) -> bool:
-    return "spark" in blocks(document)
-
-
-@pytest.mark.parametrize(
-    "document", [d for d in DOCUMENTS if d.exists() and not needs_spark(d)], ids=lambda d: d.name
-)
-def test_examples_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    exec(compile(blocks(document), str(document), "exec"), {"__name__": "__main__"})
-
-
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize(
-    "document", [d for d in DOCUMENTS if d.exists() and needs_spark(d)], ids=lambda d: d.name
-)
-def test_examples_on_spark_run(
-    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+def test_examples_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(blocks(document), str(document), "exec"), {"__name__": "__main__"})
 

@@ -256,6 +256,7 @@ def picture(result: Outcome, path: Path) -> None:
     for segment, ts, speed, _ in result.speeds.iter_rows():
         grid[segment, windows.index(ts)] = speed
     drawn = right.imshow(grid, aspect="auto", cmap="RdYlGn", vmin=20, vmax=90)
+    right.set_xticks(range(len(windows)), [f"{w:%H:%M:%S}" for w in windows])
     right.set(xlabel="20-second window", ylabel="segment", title="average vehicle speed")
     drawing.colorbar(drawn, ax=right)
     saved(drawing, path)
