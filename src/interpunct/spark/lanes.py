@@ -76,8 +76,9 @@ def _words(column: pl.Series) -> _Words:
     """One word per value: equal values give equal words, null is a value of its own."""
     dtype = column.dtype
     if dtype.is_float():
-        column = (column.cast(pl.Float64) + 0.0).fill_nan(float("nan"))  # one zero, one NaN
-        words = column.fill_null(0.0).to_numpy().view(np.uint64)
+        values = column.cast(pl.Float64).fill_null(0.0).to_numpy()
+        values = np.where(values == 0.0, 0.0, values)  # one zero
+        words = np.where(np.isnan(values), np.nan, values).view(np.uint64)  # one NaN
     elif isinstance(dtype, pl.String | pl.Binary | pl.Decimal):
         words = _text_words(column if isinstance(dtype, pl.Binary) else column.cast(pl.String))
     else:
