@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from tests.spark.recovery_job import job
@@ -78,4 +77,3 @@ def test_ten_kills_of_the_driver_leave_every_row_exactly_once(tmp_path: Path) ->
     assert set(found) == set(expected)
     for name, frame in expected.items():
         assert comparable(found[name]) == comparable(frame), name
-        assert isinstance(frame, pl.DataFrame)

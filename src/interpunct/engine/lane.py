@@ -105,6 +105,9 @@ class Lane:
         self._lanes, self._silent = lanes, frozenset(silent)
         self._stage, self._graph = stage, graph
         self._vertices = self._wired(exports)
+        self._prefixes = {
+            n.name: prefix_of(graph, stage, n.name) for n in graph.sources if n.name in stage.nodes
+        }
         self._component = Component(
             list(self._vertices.values()), self._clock, Metrics(), self._keep_late
         )
@@ -130,7 +133,7 @@ class Lane:
         emission = source.on_batch(raw, facts.rows, facts.greatest)
         entering = list(batch.entering.get(source.name, ()))
         if entering:
-            prefix = prefix_of(self._graph, self._stage, source.name)
+            prefix = self._prefixes[source.name]
             entering += self._accepted(prefix, emission)
             self._enter_behind(prefix, stacked(entering))
         self._component.enter(vertex, emission)

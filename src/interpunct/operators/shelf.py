@@ -91,11 +91,6 @@ class Shelf:
         if frame.height:
             self.append(key, frame)
 
-    def pop(self, key: int) -> pl.DataFrame:
-        frame = self.get(key)
-        self.drop(key)
-        return frame
-
     def drop(self, key: int) -> None:
         for part in self._parts.pop(key, []):
             self._forget(part)

@@ -60,9 +60,6 @@ class FlowQuery:
             return True
         return bool(self.query.awaitTermination(timeout))
 
-    def process_all_available(self) -> None:
-        self.query.processAllAvailable()
-
     @property
     def progress(self) -> list[Any]:
         return list(self.query.recentProgress)
