@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from interpunct.progress.timestamps import Bounds
-    from interpunct.spark.query import FlowQuery, Writer
+    from interpunct.spark.query import FlowQuery
     from interpunct.spark.synchronize import Synchronized
+    from interpunct.spark.writers import Writer
 
 
 class Flow(FlowBuilder):

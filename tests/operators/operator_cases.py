@@ -16,6 +16,7 @@ from interpunct.model.schema import Schema
 from interpunct.operators.aggregate import Aggregate
 from interpunct.operators.contract import Stream
 from interpunct.operators.duplicate import Duplicate
+from interpunct.operators.gate import Gate
 from interpunct.operators.join import JoinSpec, WindowJoin
 from interpunct.operators.merge import Merge
 from interpunct.operators.project import Project
@@ -107,6 +108,18 @@ UNIONS = [
         lambda c: Sort("s", DISORDERED, c.state),
         arrivals([DISORDERED], punctuated="k"),
     ),
+]
+
+
+def gate(name: str, stream: Stream, *pacers: Stream) -> Case:
+    drawn = arrivals([stream, *pacers], punctuated="k")
+    return Case(name, lambda c: Gate("g", stream, pacers, c.state), drawn)
+
+
+GATES = [
+    gate("gate of ordered", ORDERED, SIDE),
+    gate("gate of disordered", DISORDERED, ORDERED, DISORDERED),
+    gate("gate of strict", STRICT, DISORDERED),
 ]
 ARRIVAL_UNIONS = [
     union("arrival union of mixed", ORDERED, DISORDERED, kind=ArrivalUnion),
@@ -311,6 +324,7 @@ TIME = [
 CASES: list[Case] = [
     *STATELESS,
     *UNIONS,
+    *GATES,
     *ARRIVAL_UNIONS,
     *map(join, JOINS),
     *map(aggregated, AGGREGATES | DISORDERED_FIRST),

@@ -12,6 +12,7 @@ from interpunct.cli.shell import Commands, figure_path, progress, show
 from interpunct.lab import bench as benchmark
 from interpunct.lab import ets_latency as latency
 from interpunct.lab import ets_memory as memory
+from interpunct.lab import plan_heartbeats as plans
 
 app = typer.Typer(
     cls=Commands,
@@ -92,6 +93,66 @@ def ets_memory(
     show(result.to_json(), lambda: _memory_table(result), as_json, path)
 
 
+@app.command("plan-heartbeats")
+def plan_heartbeats(
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, help="Of scripted time, for each plan.")
+    ] = 120.0,
+    lag: Annotated[
+        float, typer.Option("--lag", min=0, help="Seconds by which the third stream lags.")
+    ] = 30.0,
+    step_cost: Annotated[
+        float, typer.Option("--step-cost", min=0.001, help="What a step takes, in milliseconds.")
+    ] = plans.STEP_COST_MS,
+    seed: Seed = 1,
+    workers: Workers = 2,
+    as_json: Json = False,
+    plot: Plot = None,
+    no_plot: NoPlot = False,
+) -> None:
+    """Latency and memory of two joins: operator-level, query-level and memory-aware heartbeats.
+
+    An operator that consumes a page takes the step cost; what arrives meanwhile queues.
+
+    Example: interpunct lab plan-heartbeats --seconds 60 --lag 30
+    """
+    path = figure_path(plot, no_plot, as_json, "plan-heartbeats")
+    setup = plans.Setup(seconds, lag, step_cost, seed, workers)
+    with progress("plan-heartbeats") as report:
+        result = plans.plan_heartbeats(setup, report)
+    if path is not None:
+        plans.plot_plan(result, path)
+    show(result.to_json(), lambda: _plans_table(result), as_json, path)
+
+
+@app.command("many-sources")
+def many_sources(
+    pages: Annotated[
+        int, typer.Option("--pages", min=20, help="Of 10,000 tuples, for each number of sources.")
+    ] = 500,
+    groups: Annotated[
+        int, typer.Option("--groups", min=1, help="At most, with a heartbeat each.")
+    ] = 16,
+    seed: Seed = 1,
+    as_json: Json = False,
+    plot: Plot = None,
+    no_plot: NoPlot = False,
+) -> None:
+    """Heartbeats for 10 to 100,000 sensors, each by itself and in groups: tuples per second, bytes.
+
+    Example: interpunct lab many-sources --groups 16 --json
+    """
+    from interpunct.lab import many_sources as many
+
+    path = figure_path(plot, no_plot, as_json, "many-sources")
+    with progress("many-sources") as report:
+        result = many.many_sources(many.Setup(pages=pages, groups=groups, seed=seed), report)
+    if path is not None:
+        many.plot_many(result, path)
+    numbers = result.to_json()
+    show(numbers, lambda: _many_table(numbers), as_json, path)
+
+
 @app.command("bench")
 def bench(
     tuples: Annotated[
@@ -167,6 +228,75 @@ def throughput(
     show(numbers, lambda: _throughput_table(numbers), as_json, None)
 
 
+@app.command("heartbeats")
+def heartbeats(
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=60.0, help="Length of the generated stream.")
+    ] = 3600.0,
+    spikes: Annotated[int, typer.Option("--spikes", min=0, help="Of latency, in it.")] = 4,
+    page: Annotated[int, typer.Option("--page", min=1, help="Tuples that arrive at once.")] = 100,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="The Zeek logs (Parquet), or the directory they are in."),
+    ] = None,
+    seed: Seed = 1,
+    as_json: Json = False,
+    plot: Plot = None,
+    no_plot: NoPlot = False,
+) -> None:
+    """Skew bounds learned from the stream, against the best fixed one in hindsight.
+
+    Late tuples, waiting and buffer for each way of estimating, on a stream with latency spikes and,
+    where they are found, on recorded network logs.
+
+    Example: interpunct lab heartbeats --seconds 600 --spikes 1
+    """
+    from interpunct.lab import heartbeats as learned
+
+    path = figure_path(plot, no_plot, as_json, "heartbeats")
+    with progress("heartbeats") as report:
+        result = learned.heartbeats(learned.Setup(seconds, spikes, page, seed, data), report)
+    if path is not None:
+        learned.plot_heartbeats(result, path)
+    numbers = result.to_json()
+    show(numbers, lambda: _heartbeats_table(numbers), as_json, path)
+
+
+def _heartbeats_table(numbers: dict[str, Any]) -> Table:
+    table = Table(title=f"Learned skew bounds, pages of {numbers['page_tuples']} tuples")
+    table.add_column("stream")
+    table.add_column("bounds", no_wrap=True)
+    for column in ("in time %", "wait s", "p99 s", "buffer"):
+        table.add_column(column, justify="right")
+    for name, stream in numbers["streams"].items():
+        for way, found in stream["ways"].items():
+            waits = (f"{found[key]:,.2f}" for key in ("mean_wait_s", "p99_wait_s"))
+            share = f"{100 * found['completeness']:.3f}"
+            table.add_row(name, way, share, *waits, f"{found['peak_buffer']:,}")
+        table.add_section()
+    if numbers["left_out"]:
+        table.caption = "Left out: " + "; ".join(numbers["left_out"])
+    return table
+
+
+def _many_table(numbers: dict[str, Any]) -> Table:
+    table = Table(title="A heartbeat for each source, and for each group")
+    for column in ("sources", "groups"):
+        table.add_column(column, justify="right")
+    for way in ("each", "grouped"):
+        for column in (f"{way}: million tuples/s", "kB", "lag ms"):
+            table.add_column(column, justify="right")
+    shown = (("tuples_per_s", 1e6, ".2f"), ("state_bytes", 1e3, ",.0f"), ("lag_ms", 1, ".1f"))
+    for count in map(str, numbers["sources"]):
+        cells = [
+            f"{numbers[key][way][count] / scale:{form}}" if count in numbers[key][way] else "-"
+            for way in ("each", "grouped")
+            for key, scale, form in shown
+        ]
+        table.add_row(f"{int(count):,}", str(numbers["groups"][count]), *cells)
+    return table
+
+
 def _throughput_table(numbers: dict[str, Any]) -> Table:
     table = Table(title=f"Tumbling average, {numbers['rows_a_batch']:,} rows a batch")
     table.add_column("million rows per second")
@@ -227,6 +357,20 @@ def _memory_table(result: memory.EtsMemory) -> Table:
     table.add_column("tuples and punctuations", justify="right")
     for case, outcome in result.outcomes.items():
         table.add_row(str(case), f"{outcome.peak_queue:,}")
+    return table
+
+
+def _plans_table(result: plans.PlanHeartbeats) -> Table:
+    setup = result.setup
+    table = Table(title=f"Two joins, S3 lags {setup.lag:g} s, {setup.step_cost_ms:g} ms per step")
+    for column in ("O1", "heartbeats", "label of O1"):
+        table.add_column(column)
+    for column in ("mean ms", "p99 ms", "peak queue", "results"):
+        table.add_column(column, justify="right")
+    for case, outcomes in result.outcomes.items():
+        for mode, o in outcomes.items():
+            numbers = (f"{o.mean_ms:,.2f}", f"{o.p99_ms:,.2f}", f"{o.peak:,}", f"{o.results:,}")
+            table.add_row(case, mode, f"{{{', '.join(o.label)}}}", *numbers)
     return table
 
 

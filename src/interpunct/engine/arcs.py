@@ -36,6 +36,8 @@ class Vertex:
     outputs: list[Arc] = field(default_factory=list)
     control: deque[Feedback] = field(default_factory=deque)
     readers: dict[int, list[Arc]] = field(default_factory=dict)  # the output arcs by port
+    taken: int = 0  # tuples consumed so far
+    made: dict[int, int] = field(default_factory=dict)  # tuples put out so far, by port
     source: SourceOperator | None = field(init=False)  # the operator, if it is one
     is_sink: bool = field(init=False)
 
@@ -61,7 +63,16 @@ class Vertex:
 
     def filled_output(self) -> Arc | None:
         """An output arc with pages, not counting those to sinks, which empty themselves."""
-        return next((a for a in self.outputs if a.pages), None)
+        for arc in self.outputs:
+            if arc.pages:
+                return arc
+        return None
+
+    @property
+    def selectivity(self) -> float | None:
+        """Tuples out per tuple in, at the fullest output; what Heartbeats section 7.4 asks to be
+        gathered at runtime."""
+        return max(self.made.values(), default=0) / self.taken if self.taken else None
 
 
 def wired(component: list[Description], graph: Graph, built: dict[str, Operator]) -> list[Vertex]:

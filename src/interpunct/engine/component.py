@@ -127,7 +127,8 @@ class Component:
             assert isinstance(self._clock, ScriptedClock)
             self._clock.advance(self.cost)
         _, page = arc.pages.popleft()
-        self._metrics.buffered(-len(page))
+        self._metrics.queued -= len(page)
+        vertex.taken += page.height
         self._note("execute", vertex, page)
         self._asked.pop(vertex, None)
         self._dispatch(vertex, vertex.operator.accept(arc.input, page))
@@ -218,6 +219,7 @@ class Component:
         """Pages into the buffers of their arcs (sinks take them at once), feedback upstream."""
         for port, page in emission.pages:
             readers = vertex.readers.get(port, ())
+            vertex.made[port] = vertex.made.get(port, 0) + page.height
             if not readers and page.height and is_late(page.schema):
                 self._unclaimed(vertex.name, page)
             for arc in readers:

@@ -32,13 +32,15 @@ class Metrics:
 
     def observe(self, vertex: Vertex, now: int) -> None:
         """After an idle-waiting operator ran: what it holds counts as queued, and time is kept."""
-        rows = vertex.operator.waiting()
-        self.buffered(rows - self._waiting.get(vertex.name, 0))
-        self._waiting[vertex.name] = rows
+        name, rows = vertex.name, vertex.operator.waiting()
+        before = self._waiting.get(name, 0)
+        if rows != before:
+            self.buffered(rows - before)
+            self._waiting[name] = rows
         if rows:
-            self._held_since.setdefault(vertex.name, now)
-        else:
-            _close(self.held_back, self._held_since, vertex.name, now)
+            self._held_since.setdefault(name, now)
+        elif before:
+            _close(self.held_back, self._held_since, name, now)
 
     def rest(self, name: str, now: int) -> None:
         """Nothing can run, and this operator holds tuples."""

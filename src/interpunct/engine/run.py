@@ -14,7 +14,7 @@ from interpunct.engine.feeds import Peekable, as_feed, replayed
 from interpunct.engine.metrics import Metrics
 from interpunct.engine.trace import Trace
 from interpunct.flow.graph import Graph
-from interpunct.flow.nodes import Context, SinkNode, SourceNode
+from interpunct.flow.nodes import Context, GateNode, SinkNode, SourceNode
 from interpunct.model.errors import FeedError, FlowError
 from interpunct.model.feedback import Feedback
 from interpunct.model.page import Page
@@ -27,12 +27,14 @@ Deliver = Callable[[pl.DataFrame], None]
 
 @dataclass
 class Result:
-    """What came out: by sink, and what was late, by the node where it was."""
+    """What came out: by sink, and what was late, by the node where it was; and, by operator, how
+    many tuples it put out for each that it took."""
 
     sinks: dict[str, pl.DataFrame]
     late: dict[str, pl.DataFrame]
     metrics: Metrics
     trace: Trace | None = None
+    selectivities: dict[str, float] = field(default_factory=dict)
 
     def __getitem__(self, sink: str) -> pl.DataFrame:
         return self.sinks[sink]
@@ -116,6 +118,15 @@ class Engine:
 
     def held(self) -> dict[str, Held]:
         return {name: operator.held() for name, operator in self.operators.items()}
+
+    def selectivities(self) -> dict[str, float]:
+        """Tuples out per tuple in so far, of the operators of the plan (gates are none of it)."""
+        return {
+            v.name: v.selectivity
+            for c in self.components
+            for v in c.vertices
+            if v.selectivity is not None and not isinstance(self.graph.nodes[v.name], GateNode)
+        }
 
     def save(self) -> State:
         """Write every operator's changes to the state."""
@@ -234,4 +245,4 @@ def run(
     collected = {
         name: collectors[name].all() for name in collectors if deliver[name] is collectors[name]
     }
-    return Result(collected, late, engine.metrics, trace)
+    return Result(collected, late, engine.metrics, trace, engine.selectivities())

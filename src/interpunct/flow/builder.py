@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from interpunct.flow.explain import explain
 from interpunct.flow.graph import Graph
+from interpunct.flow.labels import Heartbeats
 from interpunct.flow.nodes import MergeNode, Node, Ref, SinkNode, SourceNode, UnionNode
 from interpunct.flow.stream import FlowStream
 from interpunct.model.errors import FlowError, SchemaError
@@ -12,18 +15,36 @@ from interpunct.progress.timestamps import TimeSpec, latent
 
 
 class FlowBuilder:
-    """A query graph under construction."""
+    """A query graph under construction.
 
-    def __init__(self, name: str) -> None:
+    `heartbeats` says how long operators wait (Heartbeats section 7): "operator", for the sources
+    below them; "query", for all sources of the query; "memory", for as many as keep results from
+    piling up, given each operator's tuples out per tuple in (`selectivity`, which the
+    `selectivities` of a result are). The results are the same.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        heartbeats: str = "operator",
+        selectivity: Mapping[str, float] | None = None,
+    ) -> None:
         self.name = name
-        self.graph = Graph(name)
+        self.heartbeats = Heartbeats(heartbeats, selectivity or {})
+        self._built = Graph(name)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that runs: what was built, with the gates that its heartbeats ask for."""
+        return self.heartbeats.planned(self._built)
 
     @property
     def nodes(self) -> dict[str, Node]:
-        return self.graph.nodes
+        return self._built.nodes
 
     def add(self, node: Node) -> Node:
-        return self.graph.add(node)
+        return self._built.add(node)
 
     def fresh(self, kind: str, name: str | None) -> str:
         """The name asked for, or the next free one of its kind."""
@@ -71,9 +92,14 @@ class FlowBuilder:
         """Where a stream leaves."""
         self.add(SinkNode(name, (stream.ref,), (stream.stream,)))
 
-    def explain(self) -> str:
-        """The graph as text: what each node does, what is known of its output, who may wait."""
-        return explain(self.graph)
+    def labels(self) -> dict[str, frozenset[str]]:
+        """For each node, the sources whose heartbeats it waits for (Rᵢ of Heartbeats section 7)."""
+        return self.heartbeats.labels(self._built)
+
+    def explain(self, *, labels: bool = False) -> str:
+        """The graph as text: what each node does, what is known of its output, who may wait; with
+        `labels`, for the heartbeats of which sources."""
+        return explain(self.graph, self.labels() if labels else {})
 
     def _check_alike(self, where: str, streams: tuple[FlowStream, ...]) -> None:
         if len(streams) < 2:

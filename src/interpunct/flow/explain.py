@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from interpunct.flow.graph import Graph
+from interpunct.flow.labels import Label, takes_any_order
 from interpunct.flow.nodes import Node
 from interpunct.flow.planner import Stage, stages
 from interpunct.flow.pushdown import prefix_of
 
 
-def explain(graph: Graph) -> str:
-    """One block per connected component, one line per node, in the order data takes."""
+def explain(graph: Graph, labels: Mapping[str, Label] | None = None) -> str:
+    """One block per connected component, one line per node, in the order data takes; `labels`
+    are shown at the operators that wait for heartbeats."""
+    labels = labels or {}
     lines = [f"flow {graph.name}"]
     components = graph.components()
     for number, component in enumerate(components, start=1):
         if len(components) > 1:
             lines.append(f"component {number}, scheduled by itself")
-        lines += [line for node in component for line in _lines(node)]
+        lines += [line for node in component for line in _lines(node, labels.get(node.name))]
     lines += [line for stage in stages(graph) for line in _stage_lines(graph, stage)]
     return "\n".join(lines)
 
@@ -36,7 +41,7 @@ def _stage_lines(graph: Graph, stage: Stage) -> list[str]:
     return lines
 
 
-def _lines(node: Node) -> list[str]:
+def _lines(node: Node, label: Label | None) -> list[str]:
     reads = f" ← {', '.join(map(str, node.inputs))}" if node.inputs else ""
     head = f"  {node.name}: {node.kind}{reads}"
     detail = node.describe()
@@ -47,4 +52,6 @@ def _lines(node: Node) -> list[str]:
         if node.prototype.idle_waiting:
             notes.append("may idle-wait")
         lines.append(f"      → {'; '.join(notes)}")
+    if label is not None and not takes_any_order(node):
+        lines.append(f"      label {{{', '.join(sorted(label))}}}")
     return lines

@@ -21,6 +21,7 @@ from interpunct.model.schema import Schema
 from interpunct.operators.aggregate import Aggregate
 from interpunct.operators.contract import Operator, Stream
 from interpunct.operators.duplicate import Duplicate
+from interpunct.operators.gate import Gate
 from interpunct.operators.join import JoinSpec, WindowJoin
 from interpunct.operators.merge import Merge
 from interpunct.operators.project import Project
@@ -158,6 +159,17 @@ class SortNode(Node):
 
     def describe(self) -> str:
         return f"by {self.streams[0].schema.ordered_by}"
+
+
+@dataclass(frozen=True)
+class GateNode(Node):
+    """Input 0 is the stream, the others pace it; put in by a rewrite, never by the builder."""
+
+    def build(self, context: Context) -> Gate:
+        return Gate(self.name, self.streams[0], self.streams[1:], context.state)
+
+    def describe(self) -> str:
+        return f"paced by {', '.join(map(str, self.inputs[1:]))}"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import (
     AggregateNode,
+    GateNode,
     JoinNode,
     Node,
     Ref,
@@ -85,6 +86,8 @@ class Planner:
         options, stages = self._common(node, wanted), self._input_stages(node)
         single = wanted is not None and not wanted
         fits = all(s.alive == [] for s in stages) if single else bool(options)
+        if self._paced_in_lanes(node):
+            options, fits = {}, True  # one lane: gate and pacers meet without a common key
         if not fits:
             options, stages = self._common(node, wanted, shuffled=True), []
         stage = self._merged(stages)
@@ -132,11 +135,18 @@ class Planner:
     def _common(self, node: Node, wanted: set[str] | None, *, shuffled: bool = False) -> Options:
         """Attributes of the output that are options on every input and serve this operator."""
         ports = [p for p in range(len(node.inputs)) if not self._is_timer(node.inputs[p])]
+        if isinstance(node, GateNode):
+            ports = ports[:1]  # progress is the same in all lanes, so pacers need no key
         each = [self._through(node, port, shuffled=shuffled) for port in ports]
         names = set.intersection(*(set(o) for o in each))
         if wanted is not None:
             names &= wanted
         return {n: {r: a for o in each for r, a in o[n].items()} for n in sorted(names)}
+
+    def _paced_in_lanes(self, node: Node) -> bool:
+        """Whether a gate has a pacer whose time is made in a lane (by a punctuate or a slack)."""
+        pacers = node.inputs[1:] if isinstance(node, GateNode) else ()
+        return any(self._stage_of[ref.node] is not None for ref in pacers)
 
     def _is_timer(self, ref: Ref) -> bool:
         return isinstance(self._graph.nodes[ref.node], TimerNode)

@@ -1,6 +1,7 @@
 """Output latency and idle-waiting with and without enabling timestamps (ETS section 6, Figure 7).
 
-Every case runs on the real clock, one after another, each in a process of its own. Then every case
+Every case runs on the real clock, one after another, each in a process of its own; C and D share
+one, in turns. Then every case
 runs for an hour of scripted time, in which a step costs what one has been measured to cost here;
 only there are there sparse tuples enough for case A.
 """
@@ -14,7 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from interpunct.lab.isolated import Job, Report, run_jobs, silent
-from interpunct.lab.two_streams import RATES, SELECTIVITY, Case, Outcome, cases, measure, step_cost
+from interpunct.lab.two_streams import (
+    RATES,
+    SELECTIVITY,
+    Case,
+    Outcome,
+    cases,
+    measure,
+    measure_in_turns,
+    step_cost,
+)
 
 HEARTBEATS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # per second, case B
 MEASURE = (
@@ -28,13 +38,15 @@ _SIMULATION = 60.0  # simulated seconds in a second, about
 @dataclass(frozen=True)
 class Setup:
     """`workers` processes simulate at a time; with none, everything runs in this process. `asleep`
-    lets the process sleep between tuples on the real clock."""
+    lets the process sleep between tuples on the real clock. C and D, which differ by microseconds,
+    take `turns` there."""
 
     seconds: float = 60.0
     simulated_seconds: float = 3600.0
     seed: int = 1
     heartbeats: tuple[float, ...] = HEARTBEATS
     workers: int = 2
+    turns: int = 12
     asleep: bool = False
 
 
@@ -89,6 +101,8 @@ def ets_latency(setup: Setup, report: Report = silent) -> EtsLatency:
     def second(done: float, doing: str) -> None:
         report(share + (1 - share) * done, f"simulated: {doing}")
 
+    close = [case for case in compared if case.letter in "CD"]
+    others = [case for case in compared if case not in close]
     jobs = [Job("one step", step_cost, (), 2 * _START_UP)]
     jobs += [
         Job(
@@ -97,11 +111,15 @@ def ets_latency(setup: Setup, report: Report = silent) -> EtsLatency:
             (case, setup.seconds, setup.seed),
             setup.seconds + _START_UP,
         )
-        for case in compared
+        for case in others
     ]
-    cost, *real = run_jobs(jobs, workers=min(1, setup.workers), report=first)
+    in_turns = partial(measure_in_turns, turns=setup.turns, asleep=setup.asleep)
+    expected = len(close) * setup.seconds + _START_UP
+    jobs.append(Job("C and D", in_turns, (close, setup.seconds, setup.seed), expected))
+    cost, *alone, together = run_jobs(jobs, workers=min(1, setup.workers), report=first)
+    real = dict(zip([*others, *close], [*alone, *together], strict=True))
     simulated = simulate(compared, setup.simulated_seconds, setup.seed, cost, setup.workers, second)
-    return EtsLatency(setup, cost, dict(zip(compared, real, strict=True)), simulated)
+    return EtsLatency(setup, cost, real, simulated)
 
 
 def simulate(

@@ -22,8 +22,8 @@ from interpunct.api import Flow
 from interpunct.model.schema import to_ticks
 from interpunct.progress.clock import RealClock
 from interpunct.progress.timestamps import bounds, external
-from interpunct.spark.query import Parquet
 from interpunct.spark.replay import replay
+from interpunct.spark.writers import Parquet
 
 SECOND = 1_000_000
 SEGMENTS = 9

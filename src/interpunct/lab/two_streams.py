@@ -152,11 +152,60 @@ class Outcome:
     steps: int
 
 
+@dataclass(frozen=True)
+class Sample:
+    """One run of a case: the ages its tuples reached and the times kept, in microseconds."""
+
+    ages: np.ndarray
+    entered: int
+    delivered: int
+    span: int
+    idle_waiting: int
+    held_back: int
+    peak_queue: int
+    steps: int
+
+
+def outcome(samples: list[Sample]) -> Outcome:
+    """What one run, or several of the same case, showed."""
+    ages = np.concatenate([s.ages for s in samples]) / 1e3
+    delivered = sum(s.delivered for s in samples)
+    share = 100 / sum(s.span for s in samples)
+    return Outcome(
+        mean_ms=float(ages.mean()) if len(ages) else 0.0,
+        median_ms=float(np.median(ages)) if len(ages) else 0.0,
+        p99_ms=float(np.quantile(ages, 0.99)) if len(ages) else 0.0,
+        entered=sum(s.entered for s in samples),
+        delivered=delivered,
+        waiting=len(ages) - delivered,
+        idle_waiting_pct=sum(s.idle_waiting for s in samples) * share,
+        held_back_pct=sum(s.held_back for s in samples) * share,
+        peak_queue=max(s.peak_queue for s in samples),
+        steps=sum(s.steps for s in samples),
+    )
+
+
 def measure(
     case: Case, seconds: float, seed: int, cost: int | None = None, *, asleep: bool = False
 ) -> Outcome:
     """Run a case for so many seconds: of the real clock, at work or `asleep` between tuples, or
     with a cost per step (in microseconds) of scripted time."""
+    return outcome([_sample(case, seconds, seed, cost, asleep)])
+
+
+def measure_in_turns(
+    compared: list[Case], seconds: float, seed: int, *, turns: int, asleep: bool = False
+) -> list[Outcome]:
+    """Cases that differ by microseconds, each for so many seconds of the real clock, in turns: the
+    speed of a machine that is not ours alone drifts by more than they differ."""
+    samples: dict[Case, list[Sample]] = {case: [] for case in compared}
+    for turn in range(turns):
+        for case in compared:
+            samples[case].append(_sample(case, seconds / turns, seed + turn, None, asleep))
+    return [outcome(samples[case]) for case in compared]
+
+
+def _sample(case: Case, seconds: float, seed: int, cost: int | None, asleep: bool) -> Sample:
     clock = _clock(case, cost, asleep)
     watch = _Watch(clock)
     engine = Engine(query(case).graph, clock, deliver={"out": watch.deliver})
@@ -166,20 +215,12 @@ def measure(
     end = start + int(seconds * 1e6)
     driver.run(until=end)
     ages, delivered = _ages(watch, seed, end)
-    share = 100 / (clock.now() - start)
     metrics = engine.metrics
-    return Outcome(
-        mean_ms=float(ages.mean()) / 1e3 if len(ages) else 0.0,
-        median_ms=float(np.median(ages)) / 1e3 if len(ages) else 0.0,
-        p99_ms=float(np.quantile(ages, 0.99)) / 1e3 if len(ages) else 0.0,
-        entered=sum(len(moments) for moments in watch.entries.values()),
-        delivered=delivered,
-        waiting=len(ages) - delivered,
-        idle_waiting_pct=metrics.idle_waiting.get(UNION, 0) * share,
-        held_back_pct=metrics.held_back.get(UNION, 0) * share,
-        peak_queue=metrics.peak_queue,
-        steps=metrics.steps,
-    )
+    return Sample(
+        ages, sum(len(moments) for moments in watch.entries.values()), delivered,
+        clock.now() - start, metrics.idle_waiting.get(UNION, 0), metrics.held_back.get(UNION, 0),
+        metrics.peak_queue, metrics.steps,
+    )  # fmt: skip
 
 
 def _clock(case: Case, cost: int | None, asleep: bool) -> Clock:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -42,6 +42,10 @@ class Page:
     stream: str = ""
     kind: str = "data"
     stamp: int | None = None
+    height: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "height", self.frame.height)
 
     @classmethod
     def of_rows(
@@ -75,13 +79,9 @@ class Page:
                 raise SchemaError.wrong_type(where, attribute.name, attribute.type, str(got))
         return cls(schema, frame.select(schema.names).cast(schema.polars))  # type: ignore[arg-type]
 
-    @property
-    def height(self) -> int:
-        return self.frame.height
-
     def __len__(self) -> int:
         """Tuples and punctuations together: what the page occupies in a buffer."""
-        return self.frame.height + len(self.punctuations)
+        return self.height + len(self.punctuations)
 
     def to_ipc(self, stream: str | None = None, kind: str | None = None) -> bytes:
         """The page as an Arrow IPC stream."""

@@ -77,6 +77,8 @@ class Waiting:
     def take(self, upto: int) -> list[pl.DataFrame]:
         """Remove and return every tuple stamped at or below `upto`, as sorted frames."""
         taken: list[pl.DataFrame] = []
+        if not self._runs or self._runs[0].first > upto:
+            return taken
         left: list[_Run] = []
         reached = 0
         for run in self._runs:
@@ -96,10 +98,9 @@ class Waiting:
             self.rows -= cut
             rest = (run.rows - cut, run.start + cut, run.frame, run.shelved)
             left.append(_Run(int(ticks[cut]), run.key, run.last, *rest))
-        if reached:
-            del self._runs[:reached]
-            for run in left:
-                insort(self._runs, run)
+        del self._runs[:reached]
+        for run in left:
+            insort(self._runs, run)
         return taken
 
     def all(self) -> pl.DataFrame:
@@ -176,7 +177,10 @@ class TsmInputs:
 
     @property
     def rows(self) -> int:
-        return sum(w.rows for w in self.waiting)
+        rows = 0
+        for waiting in self.waiting:
+            rows += waiting.rows
+        return rows
 
     def add(self, port: int, frame: pl.DataFrame, stamp: int | None = None) -> None:
         """Tuples arrive; on an ordered input the last of them moves the register."""
@@ -192,7 +196,7 @@ class TsmInputs:
 
     def take(self) -> list[list[pl.DataFrame]]:
         """Per port, the sorted frames that may be processed now."""
-        least = self.least
+        least = min(self.registers)
         return [w.take(least) for w in self.waiting]
 
     @property
@@ -205,6 +209,8 @@ class TsmInputs:
 
     def needs(self) -> Demand | None:
         """The heartbeat that would release the first waiting tuple, and who must give it."""
+        if not self.rows:
+            return None
         first = self.first_waiting()
         return None if first is None else Demand(self.registers.index(self.least), first)
 

@@ -54,23 +54,17 @@ class Union(Operator):
         frames = [f for frames in self._tsm.take() for f in frames]
         emission = Emission()
         if frames:
-            frame = in_order(self.output, frames)
             self._record["last"] = self._tsm.released
-            emission = self.tuples(frame)
+            emission = self.tuples(in_order(self.output, frames))
         if self._book:
             settled = self._book.settle([w.all() for w in self._tsm.waiting], self._tsm.sure)
             if settled:
                 emission.extend(Emission([(0, Page(self.output, self.output.empty(), settled))]))
-        emission.extend(self._speak())
-        return emission
-
-    def _speak(self) -> Emission:
-        """The output heartbeat, when it says more than the tuples' own order does."""
         sure = self._tsm.sure
-        if sure <= self._record["given"] or sure < self._record["last"]:
-            return Emission()
-        self._record["given"] = sure
-        return self.heartbeat(sure)
+        if sure > self._record["given"] and sure >= self._record["last"]:
+            self._record["given"] = sure  # it says more than the tuples' own order does
+            emission.extend(self.heartbeat(sure))
+        return emission
 
     def needs(self) -> Demand | None:
         return self._tsm.needs()

@@ -23,11 +23,12 @@ from interpunct.model.page import Page
 from interpunct.model.schema import Schema
 from interpunct.operators.source import source_schema
 from interpunct.spark.clock import WakeFile, ticks
+from interpunct.spark.fused import fused
 from interpunct.spark.ingest import Ingest
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
 from interpunct.spark.rows import arrow_schema, spark_schema, to_batches
-from interpunct.spark.wire import OUT, WIRE
+from interpunct.spark.wire import OUT, WIRE, row_column, with_rows
 
 
 def compiled(
@@ -47,10 +48,13 @@ def compiled(
     if wake is not None:
         entering.append(ticks(entering[0].sparkSession, wake, program))
     rows = reduce(DataFrame.union, entering)
+    last = len(program.stages) - 1
     for stage in program.stages:
         timed = rows.withColumn("now", F.unix_micros(F.current_timestamp()))
+        direct = program.direct if stage.number == last else None
+        schema = WIRE if direct is None else with_rows(spark_schema(direct[1]))
         rows = timed.groupBy("lane").transformWithStateInPandas(
-            LaneProcessor(program, stage.number), WIRE, "append", "none"
+            LaneProcessor(program, stage.number), schema, "append", "none"
         )
     return rows.filter(F.col("stage") == OUT)
 
@@ -65,7 +69,7 @@ def ingested(program: Program, source: SourceNode, frame: DataFrame) -> DataFram
         program.graph, source.name, schema, source.time,
         program.targets(source.name), program.lane_ids, program.hints,
     )  # fmt: skip
-    return checked.mapInArrow(ingest, WIRE)
+    return fused(frame, ingest, source.raw) or checked.mapInArrow(ingest, WIRE)
 
 
 def _checked(source: SourceNode, frame: DataFrame) -> DataFrame:
@@ -104,8 +108,23 @@ class Unpack:
                 yield from to_batches(Page.from_ipc(data.as_buffer()).frame, self.target)
 
 
+@dataclass(frozen=True)
+class Leaving:
+    """What leaves a flow, by name, and how to get at its rows."""
+
+    schemas: Mapping[str, Schema]
+    direct: str | None = None  # the output whose rows leave as rows
+
+    def rows_of(self, leaving: DataFrame, name: str) -> DataFrame:
+        """The rows of one sink or late output."""
+        if name != self.direct:
+            return unpacked(leaving, name, self.schemas[name])
+        columns = [F.col(row_column(c)).alias(c) for c in self.schemas[name].names]
+        return leaving.filter(F.col("stream") == name).select(*columns)
+
+
 def unpacked(rows: DataFrame, stream: str, schema: Schema) -> DataFrame:
-    """The rows of one sink or late output."""
+    """The rows of an output that leaves as pages."""
     target = spark_schema(schema)
     pages = rows.filter(F.col("stream") == stream).select("page")
     return pages.mapInArrow(Unpack(arrow_schema(target)), target)

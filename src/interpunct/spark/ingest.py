@@ -7,7 +7,7 @@ as they are for the lanes to judge.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import polars as pl
@@ -39,7 +39,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Ingest:
-    """For `mapInArrow` on one source's DataFrame.
+    """For `mapInArrow` on one source's DataFrame, and for the readers of our own sources.
 
     Every task tells every lane what it saw of the whole stream, even when the lane gets no tuple:
     the shuffle is then the barrier behind which all lanes know the same.
@@ -54,18 +54,22 @@ class Ingest:
     hints: Hints | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self.pages(self._chunks(batches))
+
+    def pages(self, frames: Iterable[pl.DataFrame]) -> Iterator[pa.RecordBatch]:
+        """The rows on the wire for one task's frames."""
         seen = Facts()
         hint = self._hint()
         entering: list[list[pl.DataFrame]] = [[] for _ in self.targets]
         raw: list[pl.DataFrame] = []
-        for frame in self._chunks(batches):
+        for frame in frames:
             seen.add(frame.height, self._greatest(frame))
             sure, doubtful = self._divided(frame, hint)
             if doubtful.height:
                 raw.append(doubtful)
             if sure.height:
-                for target, frames in zip(self.targets, entering, strict=True):
-                    frames.append(through_prefix(self.graph, target.prefix, sure))
+                for target, passed in zip(self.targets, entering, strict=True):
+                    passed.append(through_prefix(self.graph, target.prefix, sure))
         if seen.rows:
             yield to_batch(list(self._rows(seen, raw, entering)))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import gc
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -12,11 +13,13 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from interpunct.engine.lane import Facts, Lane, LaneBatch, LaneOutput
 from interpunct.flow.nodes import Ref
 from interpunct.model.page import Page
+from interpunct.model.schema import Schema
 from interpunct.spark.hints import Hint, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.program import Program
+from interpunct.spark.rows import as_rows
 from interpunct.spark.state import KEY, VALUE, SparkState
-from interpunct.spark.wire import BEAT, CLOCK, COLUMNS, LATE, OUT, RAW, SINK, WAKE, Row
+from interpunct.spark.wire import BEAT, CLOCK, COLUMNS, LATE, OUT, RAW, SINK, WAKE, Row, row_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +27,15 @@ if TYPE_CHECKING:
 MOST_WARM = 64  # lanes whose decoded state a worker keeps between batches
 
 # A worker may see a lane again in the next batch, or another worker may have had it in between.
-# The nonce written to the lane's state with every batch tells: only an exact match is warm.
-_warm: OrderedDict[tuple[str, int, int], tuple[bytes, Lane, SparkState]] = OrderedDict()
+# The nonce that every batch writes with the lane's records tells: only an exact match is warm.
+_warm: OrderedDict[tuple[str, int, int], tuple[Lane, SparkState]] = OrderedDict()
+
+
+@lru_cache
+def freeze_once() -> None:
+    """Keep the collector from going through the libraries' objects again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 class LaneProcessor(StatefulProcessor):
@@ -33,8 +43,12 @@ class LaneProcessor(StatefulProcessor):
 
     def __init__(self, program: Program, stage: int) -> None:
         self._program, self._stage = program, stage
+        self._direct: tuple[str, Schema] | None = None
+        if stage == len(program.stages) - 1:
+            self._direct = program.direct
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        freeze_once()
         self._entries = handle.getMapState("state", KEY, VALUE)
 
     def handleInputRows(  # noqa: N802 (Spark's name)
@@ -50,7 +64,7 @@ class LaneProcessor(StatefulProcessor):
         arrived = pd.concat(list(rows))
         mine = arrived["stage"] == self._stage
         if not mine.all():
-            yield arrived.loc[~mine, COLUMNS]
+            yield self._padded(arrived.loc[~mine, COLUMNS])
         if not mine.any():
             return
         batch = self._batch(arrived[mine])
@@ -59,9 +73,14 @@ class LaneProcessor(StatefulProcessor):
         lane.save()
         self._remember(lane_id, lane, state)
         self._leave_hints(lane_id, lane)
-        leaving = list(self._leaving(lane_id, output))
+        if self._direct is not None:
+            name, schema = self._direct
+            frame = output.sinks.pop(name.removeprefix(SINK), None)
+            if frame is not None and frame.height:
+                yield as_rows(frame, schema, name)
+        leaving = [[getattr(r, c) for c in COLUMNS] for r in self._leaving(lane_id, output)]
         if leaving:
-            yield pd.DataFrame([[getattr(r, c) for c in COLUMNS] for r in leaving], columns=COLUMNS)
+            yield self._padded(pd.DataFrame(leaving, columns=COLUMNS))
 
     def close(self) -> None:
         """State is Spark's; there is nothing to close."""
@@ -94,11 +113,8 @@ class LaneProcessor(StatefulProcessor):
     def _lane(self, lane_id: int) -> tuple[Lane, SparkState]:
         """The lane with its state: warm if this worker had it last, else rebuilt from state."""
         found = _warm.pop((self._program.run, self._stage, lane_id), None)
-        nonce = self._entries.getValue(("nonce",))
-        if found is not None and nonce is not None and bytes(nonce[0]) == found[0]:
-            _, lane, state = found
-            state.bind(self._entries)
-            return lane, state
+        if found is not None and found[1].still_current(self._entries):
+            return found
         state = SparkState(self._entries)
         stored = state.get("program")
         assert stored is None or isinstance(stored, bytes)
@@ -108,9 +124,8 @@ class LaneProcessor(StatefulProcessor):
         return self._program.lane(self._stage, state), state
 
     def _remember(self, lane_id: int, lane: Lane, state: SparkState) -> None:
-        nonce = os.urandom(16)
-        self._entries.updateValue(("nonce",), (nonce,))
-        _warm[(self._program.run, self._stage, lane_id)] = (nonce, lane, state)
+        state.flush()
+        _warm[(self._program.run, self._stage, lane_id)] = (lane, state)
         while len(_warm) > MOST_WARM:
             _warm.popitem(last=False)
 
@@ -123,6 +138,12 @@ class LaneProcessor(StatefulProcessor):
             hints.write(self._stage, batch, told)
 
     # Out --------------------------------------------------------------------------------------
+
+    def _padded(self, pages: pd.DataFrame) -> pd.DataFrame:
+        """Pages with empty columns where the last stage has some for rows."""
+        if self._direct is None:
+            return pages
+        return pages.assign(**dict.fromkeys(map(row_column, self._direct[1].names)))
 
     def _leaving(self, lane_id: int, output: LaneOutput) -> Iterator[Row]:
         for name, frame in output.sinks.items():

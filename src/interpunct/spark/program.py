@@ -13,10 +13,12 @@ from interpunct.flow.nodes import Ref
 from interpunct.flow.planner import Stage, stages
 from interpunct.flow.pushdown import prefix_of
 from interpunct.model.errors import FlowError
+from interpunct.model.schema import Schema
 from interpunct.operators.state import State
 from interpunct.spark.hints import Hints
 from interpunct.spark.ingest import Target
 from interpunct.spark.lanes import lane_ids
+from interpunct.spark.wire import SINK
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,18 @@ class Program:
     @property
     def lane_ids(self) -> tuple[int, ...]:
         return lane_ids(self.lanes)
+
+    @property
+    def direct(self) -> tuple[str, Schema] | None:
+        """The output whose tuples leave as rows, with its schema: the only sink, if its values are
+        plain and it is in the last stage. Pages would take one more pass through Python."""
+        if len(self.graph.sinks) != 1:
+            return None
+        (sink,) = self.graph.sinks
+        schema = sink.streams[0].schema
+        plain = not any(a.dtype.is_nested() or a.dtype.is_decimal() for a in schema.attributes)
+        last = sink.name in self.stages[-1].nodes
+        return (f"{SINK}{sink.name}", schema) if plain and last else None
 
     def lane(self, stage: int, state: State) -> Lane:
         """A lane of a stage; a source that enters several stages is reported late by the first."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from interpunct.flow.graph import Graph
@@ -17,29 +16,12 @@ from interpunct.model.errors import FlowError
 from interpunct.model.late import is_late
 from interpunct.model.schema import Schema
 from interpunct.spark.clock import WakeFile
-from interpunct.spark.compile import compiled, unpacked
+from interpunct.spark.compile import Leaving, compiled
 from interpunct.spark.hints import Hints
 from interpunct.spark.program import Program
 from interpunct.spark.session import check_session
-from interpunct.spark.wire import LATE, SINK, WAKE
-
-Writer = Callable[[DataFrame, int], None]
-
-
-@dataclass(frozen=True)
-class Parquet:
-    """A folder of Parquet files, one subfolder per batch; a batch written again replaces itself,
-    so that a restart leaves every row exactly once."""
-
-    path: str
-
-    def __call__(self, rows: DataFrame, batch: int) -> None:
-        rows.write.mode("overwrite").parquet(f"{self.path}/batch={batch:08d}")
-
-
-def writer(target: str | Path | Writer) -> Writer:
-    """A path stands for Parquet; a function is called with each batch's rows and its number."""
-    return target if callable(target) else Parquet(str(target))
+from interpunct.spark.wire import LATE, SINK
+from interpunct.spark.writers import Batches, Parquet, Writer, writer
 
 
 @dataclass
@@ -76,6 +58,11 @@ def outputs(graph: Graph) -> dict[str, Schema]:
     return found
 
 
+def leaving(program: Program, schemas: Mapping[str, Schema]) -> Leaving:
+    """What leaves a program."""
+    return Leaving(schemas, program.direct[0] if program.direct is not None else None)
+
+
 def stream_named(graph: Graph, sink: str | None) -> tuple[str, Schema]:
     """The output a user names: a sink, `late:node`, or the only sink there is."""
     known = outputs(graph)
@@ -95,7 +82,8 @@ def to_df(
 ) -> DataFrame:
     """One output of a flow as a streaming DataFrame, to go on with in PySpark."""
     stream, schema = stream_named(graph, sink)
-    return unpacked(compiled(Program.of(graph, lanes), feeds), stream, schema)
+    program = Program.of(graph, lanes)
+    return leaving(program, {stream: schema}).rows_of(compiled(program, feeds), stream)
 
 
 def start(
@@ -117,7 +105,7 @@ def start(
     writers = _writers(graph, sinks or {}, checkpoint)
     wake = WakeFile(Path(tempfile.mkdtemp(prefix="interpunct-")) / "wake")
     rows = compiled(program, feeds, wake)
-    batches = _Batches(outputs(graph), writers, wake)
+    batches = Batches(leaving(program, outputs(graph)), writers, wake)
     stream = (
         rows.writeStream.queryName(graph.name)
         .foreachBatch(batches)
@@ -141,24 +129,3 @@ def _writers(
         )  # fmt: skip
     late = {n: Parquet(f"{checkpoint}/late/{n.removeprefix(LATE)}") for n in known}
     return {**{n: w for n, w in late.items() if n.startswith(LATE)}, **given}
-
-
-@dataclass
-class _Batches:
-    """For `foreachBatch`: each output of a batch to its writer, and the clock set."""
-
-    schemas: Mapping[str, Schema]
-    writers: Mapping[str, Writer]
-    wake: WakeFile
-
-    def __call__(self, rows: DataFrame, batch: int) -> None:
-        rows.persist()
-        try:
-            present = rows.groupBy("stream").agg(F.min("greatest").alias("moment")).collect()
-            moments = {r["stream"]: r["moment"] for r in present}
-            for stream, write in self.writers.items():
-                if stream in moments:
-                    write(unpacked(rows, stream, self.schemas[stream]), batch)
-            self.wake.write(moments.get(WAKE))
-        finally:
-            rows.unpersist()

@@ -36,6 +36,7 @@ from pyspark.sql.types import StructType
 
 from interpunct.model.errors import FeedError
 from interpunct.progress.clock import RealClock
+from interpunct.spark.fused import opened
 from interpunct.spark.options import Options
 from interpunct.spark.recording import Recording
 from interpunct.spark.rows import arrow_schema, to_batches
@@ -110,14 +111,14 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # In a task --------------------------------------------------------------------------------
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Range)
         target = arrow_schema(self._schema)
         for frame in self.frames(partition):
             yield from to_batches(frame, target)
 
-    def frames(self, rows: Range) -> Iterator[pl.DataFrame]:
+    def frames(self, partition: InputPartition) -> Iterator[pl.DataFrame]:
         """The frames of a range of rows."""
-        return self._recording.read(rows.start, rows.end, self._schema.fieldNames())
+        assert isinstance(partition, Range)
+        return self._recording.read(partition.start, partition.end, self._schema.fieldNames())
 
 
 class ReplaySource(DataSource):
@@ -159,13 +160,8 @@ def replay(
             )  # fmt: skip
         recording.check_arrival(arrival)
     schema = recording.schema if columns is None else recording.only(columns)
-    spark.dataSource.register(ReplaySource)
-    reader = spark.readStream.format(ReplaySource.name()).schema(schema.ddl)
-    given = {
+    options = {
         "path": path, "arrival": arrival, "speed": speed, "partitions": partitions,
         "rowsPerBatch": rows_per_batch,
     }  # fmt: skip
-    for name, value in given.items():
-        if value is not None:
-            reader = reader.option(name, value)
-    return reader.load()
+    return opened(spark, ReplaySource, options, schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
@@ -10,6 +11,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, _parse_datatype_string
 
 from interpunct.model.schema import Schema
+from interpunct.spark.wire import OUT, WIRE_ARROW, row_column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def to_frame(batches: Iterable[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
@@ -24,6 +29,20 @@ def to_batches(frame: pl.DataFrame, target: pa.Schema) -> list[pa.RecordBatch]:
     """A frame as batches with the Arrow types Spark declared for the rows."""
     batches: list[pa.RecordBatch] = frame.to_arrow().cast(target).to_batches()
     return batches
+
+
+def as_rows(frame: pl.DataFrame, schema: Schema, stream: str) -> pd.DataFrame:
+    """Tuples that leave the last stage as rows on the wire. Arrow columns all the way: no value
+    becomes a Python object."""
+    import pandas as pd
+
+    table = frame.rename({name: row_column(name) for name in schema.names}).to_arrow()
+    constants = {"stage": pa.scalar(OUT, pa.int32()), "stream": pa.scalar(stream)}
+    for field in WIRE_ARROW:
+        value = constants.get(field.name, pa.scalar(None, field.type))
+        table = table.append_column(field, pa.repeat(value, table.num_rows))
+    rows: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return rows
 
 
 def spark_schema(schema: Schema) -> StructType:

@@ -4,6 +4,8 @@
 page of: a source, a stream of an earlier stage, a sink (`sink:…`), a late output (`late:…`); rows
 without a page tell a sink's heartbeat (`beat:…`) or when a lane should run again (`wake`).
 `rows` and `greatest` are facts about the sender's whole share of the stream, not about the page.
+
+Where a flow has one sink, its tuples leave the last stage as rows, in columns of their own.
 """
 
 from __future__ import annotations
@@ -47,6 +49,17 @@ WIRE_ARROW = pa.schema(
     ]
 )
 COLUMNS = WIRE.fieldNames()
+
+
+def row_column(name: str) -> str:
+    """The column of the last stage in which an output's attribute leaves, row by row."""
+    return f"row_{name}"
+
+
+def with_rows(schema: StructType) -> StructType:
+    """The wire with columns for the rows of one output beside the pages of the others."""
+    rows = [StructField(row_column(f.name), f.dataType) for f in schema]
+    return StructType([*WIRE, *rows])
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ from interpunct.model.durations import duration
 from interpunct.model.errors import FeedError
 from interpunct.model.schema import Schema, to_ticks
 from interpunct.progress.clock import RealClock
+from interpunct.spark.fused import opened
 from interpunct.spark.options import Options
 from interpunct.spark.rows import arrow_schema, to_batches
 
@@ -227,9 +228,13 @@ class WorkloadReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [Slots(a, b) for a, b in pairwise(cuts) if b > a]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        for frame in self.frames(partition):
+            yield from to_batches(frame, arrow_schema(self._schema))
+
+    def frames(self, partition: InputPartition) -> Iterator[pl.DataFrame]:
         assert isinstance(partition, Slots)
         rows = self._workload.rows(partition.first, partition.last)
-        yield from to_batches(rows.select(self._schema.fieldNames()), arrow_schema(self._schema))
+        yield rows.select(self._schema.fieldNames())
 
     def _come(self, start: int, limit: ReadLimit) -> int:
         """The slots that have come by now, as far as a batch may take them."""
@@ -265,8 +270,6 @@ class WorkloadSource(DataSource):
 
 def workload(spark: SparkSession, kind: str, **options: str | float) -> DataFrame:
     """A made-up stream as a DataFrame; `options` are those above, as `rowsPerBatch=1000`."""
-    spark.dataSource.register(WorkloadSource)
-    reader = spark.readStream.format(WorkloadSource.name()).option("kind", kind)
-    for name, value in options.items():
-        reader = reader.option(name, value)
-    return reader.load()
+    given = {"kind": kind, **{name: str(value) for name, value in options.items()}}
+    schema = kind_of(Options("workload", given)).schema
+    return opened(spark, WorkloadSource, given, schema)

@@ -1,0 +1,85 @@
+"""Writers: what `foreachBatch` does with the rows of each output, and the clock it sets.
+
+A function of the user's is called when there are rows, after the batch has been computed as a
+whole: it may look at as few of them as it likes. A writer of ours that takes every row is part of
+the one job of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from interpunct.spark.clock import WakeFile
+from interpunct.spark.compile import Leaving
+from interpunct.spark.wire import WAKE
+
+Writer = Callable[[DataFrame, int], None]
+
+
+@dataclass(frozen=True)
+class Parquet:
+    """A folder of Parquet files, one subfolder per batch; a batch written again replaces itself,
+    so that a restart leaves every row exactly once."""
+
+    path: str
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        rows.write.mode("overwrite").parquet(f"{self.path}/batch={batch:08d}")
+
+
+@dataclass(frozen=True)
+class Discard:
+    """Computes every row and keeps none, as Spark's `noop`; for measurements."""
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        del batch
+        rows.write.format("noop").mode("overwrite").save()
+
+
+def writer(target: str | Path | Writer) -> Writer:
+    """A path stands for Parquet; a function is called with each batch's rows and its number."""
+    return target if callable(target) else Parquet(str(target))
+
+
+@dataclass
+class Batches:
+    """For `foreachBatch`: each output of a batch to its writer, and the clock set."""
+
+    leaving: Leaving
+    writers: Mapping[str, Writer]
+    wake: WakeFile
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        """Compute the batch by writing an output that takes all of it, or by counting; the other
+        outputs, if they turn out to have rows, from what is kept."""
+        names = list(self.writers)
+        first = next((n for n in names if isinstance(self.writers[n], Discard)), None)
+        moment = F.min(F.when(F.col("stream") == WAKE, F.col("greatest"))).alias("wake")
+        counts = [_count(name).alias(str(number)) for number, name in enumerate(names)]
+        seen = Observation()
+        rows.persist()
+        try:
+            observed = rows.observe(seen, moment, *counts)
+            if first is None:
+                Discard()(observed.select("stream"), batch)
+            else:
+                self._write(observed, batch, first)
+            found = seen.get
+            for number, name in enumerate(names):
+                if name != first and found[str(number)]:
+                    self._write(rows, batch, name)
+            self.wake.write(found["wake"])
+        finally:
+            rows.unpersist()
+
+    def _write(self, rows: DataFrame, batch: int, name: str) -> None:
+        self.writers[name](self.leaving.rows_of(rows, name), batch)
+
+
+def _count(stream: str) -> Column:
+    return F.count(F.when(F.col("stream") == stream, F.lit(1)))
