@@ -214,9 +214,9 @@ def throughput(
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
-    """Rows per second on Spark of a tumbling average: a flow, native, and a pass-through.
+    """Rows per second on Spark of averages, a union, a join: a flow, native, a pass-through.
 
-    The ways take turns over one recording; about five minutes with the defaults.
+    The ways take turns over the same recordings; about ten minutes with the defaults.
 
     Example: interpunct lab throughput --rows 1000000 --json
     """
@@ -298,15 +298,18 @@ def _many_table(numbers: dict[str, Any]) -> Table:
 
 
 def _throughput_table(numbers: dict[str, Any]) -> Table:
-    table = Table(title=f"Tumbling average, {numbers['rows_a_batch']:,} rows a batch")
-    table.add_column("million rows per second")
-    for shape in numbers["rows_per_s"]:
+    table = Table(title="Rows per second on Spark, in millions")
+    shapes = numbers["rows_per_s"]
+    table.add_column("")
+    for shape in shapes:
         table.add_column(shape, justify="right")
-    for way in ("interpunct", "native", "identity"):
-        rates = (f"{by_way[way] / 1e6:.2f}" for by_way in numbers["rows_per_s"].values())
+    for way in ("interpunct", "fused", "native", "identity"):
+        rates = (f"{r[way] / 1e6:.2f}" if way in r else "" for r in shapes.values())
         table.add_row(way, *rates)
     for against, ratios in numbers["ratio"].items():
-        table.add_row(f"interpunct / {against}", *(f"{r:.2f}" for r in ratios.values()))
+        for way, suffix in (("interpunct", ""), ("fused", "_fused")):
+            found = (ratios.get(shape + suffix) for shape in shapes)
+            table.add_row(f"{way} / {against}", *("" if r is None else f"{r:.2f}" for r in found))
     return table
 
 

@@ -1,22 +1,33 @@
-"""Rows per second on Spark: a tumbling average by key, as a flow, natively, and not at all.
+"""Rows per second on Spark: the same job as a flow, natively, and not at all.
 
-The same recording is read by all three: the flow, native Structured Streaming with the same
-settings and RocksDB, and a pass-through in Python that does nothing (`identity`). They take turns,
-and the first batches of each turn, in which everything is still being compiled, do not count.
+| shape  | job                                                            | compared with      |
+|--------|----------------------------------------------------------------|--------------------|
+| fine   | tumbling average by key, 10 tuples in a group                  | native, identity   |
+| coarse | the same with 1,000 tuples in a group                          | native, identity   |
+| union  | two streams united in time order, which Spark has no word for  | identity           |
+| join   | two streams, equal keys within 20 seconds                      | native             |
+
+All ways read the same recordings with the same settings and throw their rows away; `identity` is a
+pass through Python that does nothing. `interpunct` takes its rows from a DataFrame as it would from
+any source; `fused` is given the replay itself, whose reader then runs the first part of the flow.
+The ways take turns, and the first batches of each turn, in which everything is still being
+compiled, do not count.
 """
 
 from __future__ import annotations
 
 import shutil
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from interpunct.api import Flow
@@ -24,137 +35,185 @@ from interpunct.lab.isolated import Report, silent
 from interpunct.progress.timestamps import external
 from interpunct.spark.replay import replay
 from interpunct.spark.session import session
+from interpunct.spark.writers import Discard
 
 START = 1_700_000_000_000_000
 SECOND = 1_000_000
-SHAPES = {"fine": 10, "coarse": 1_000}  # tuples in a group of one window
+GROUP = {"fine": 10, "coarse": 1_000}  # tuples of one window and key
 WINDOWS = 40  # in a batch
+JOIN_KEYS, JOIN_WINDOW = 100_000, 20 * SECOND
+SCHEMA = "key bigint, ts timestamp, value double"
+SHAPES = ("fine", "coarse", "union", "join")
+AGAINST = {"fine": ("native", "identity"), "coarse": ("native", "identity"),
+           "union": ("identity",), "join": ("native",)}  # fmt: skip
+TARGETS = {
+    ("native", "fine"): 3.0, ("native", "coarse"): 1.0, ("native", "coarse_fused"): 2.0,
+    ("native", "join"): 5.0, ("identity", "fine"): 0.6, ("identity", "union"): 0.4,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Setup:
-    """`rows` in each of `batches`, of which the first `warm` do not count, `turns` times over."""
+    """`rows` in each of `batches`, of which the first `warm` do not count, `turns` times over; of
+    the join, which is slow natively, `join_rows` in a batch."""
 
     rows: int = 4_000_000
+    join_rows: int = 400_000
     batches: int = 4
     warm: int = 2
     turns: int = 2
     seed: int = 1
+    shapes: tuple[str, ...] = SHAPES
     folder: Path = Path("out/throughput")
+
+    def rows_of(self, shape: str) -> int:
+        return self.join_rows if shape == "join" else self.rows
 
 
 @dataclass
 class Throughput:
     setup: Setup
-    measured: dict[str, dict[str, list[float]]] = field(
-        default_factory=dict
-    )  # shape → way → rows/s
+    measured: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # shape → way → /s
 
     def median(self, shape: str, way: str) -> float:
         return statistics.median(self.measured[shape][way])
 
+    def ratios(self) -> dict[str, dict[str, float]]:
+        found: dict[str, dict[str, float]] = {"native": {}, "identity": {}}
+        for shape in self.measured:
+            for against in AGAINST[shape]:
+                base = self.median(shape, against)
+                found[against][shape] = self.median(shape, "interpunct") / base
+                found[against][f"{shape}_fused"] = self.median(shape, "fused") / base
+        return found
+
     def to_json(self) -> dict[str, Any]:
-        shapes = list(self.measured)
-        ratios = {
-            against: {s: self.median(s, "interpunct") / self.median(s, against) for s in shapes}
-            for against in ("native", "identity")
-        }
-        expected = {
-            "native_fine_at_least_3": ratios["native"].get("fine", 0) >= 3.0,
-            "native_coarse_at_least_1": ratios["native"].get("coarse", 0) >= 1.0,
-            "identity_fine_at_least_0.6": ratios["identity"].get("fine", 0) >= 0.6,
-        }
+        ratios = self.ratios()
         return {
             "experiment": "throughput",
             "seed": self.setup.seed,
-            "rows_a_batch": self.setup.rows,
-            "rows_per_s": {s: {w: self.median(s, w) for w in self.measured[s]} for s in shapes},
+            "rows_a_batch": {shape: self.setup.rows_of(shape) for shape in self.measured},
+            "rows_per_s": {
+                s: {way: self.median(s, way) for way in ways} for s, ways in self.measured.items()
+            },
             "ratio": ratios,
-            "expected": expected,
+            "expected": {
+                f"{against}_{shape}_at_least_{target:g}": ratios[against][shape] >= target
+                for (against, shape), target in TARGETS.items()
+                if shape in ratios[against]
+            },
         }
 
 
-def flow(window: int) -> Flow:
-    """The job as a flow."""
+@dataclass(frozen=True)
+class Job:
+    """One way of doing one shape's job over its recordings; returns seconds per batch."""
+
+    spark: SparkSession
+    shape: str
+    recordings: tuple[Path, ...]
+    rows: int  # of a batch, in all recordings together
+
+    def streams(self) -> list[DataFrame]:
+        each = self.rows // len(self.recordings)
+        return [replay(self.spark, str(p), rows_per_batch=each) for p in self.recordings]
+
+    def identity(self, checkpoint: str) -> list[float]:
+        streams = self.streams()
+        rows = streams[0] if len(streams) == 1 else streams[0].union(streams[1])
+        return _to_noop(rows.mapInArrow(_unchanged, rows.schema), checkpoint)
+
+    def native(self, checkpoint: str) -> list[float]:
+        marked = [s.withWatermark("ts", "0 seconds") for s in self.streams()]
+        if self.shape == "join":
+            return _to_noop(_native_join(*marked), checkpoint)
+        length = f"{self.rows // WINDOWS} microseconds"
+        windows = marked[0].groupBy(F.window("ts", length), "key")
+        return _to_noop(windows.agg(F.avg("value").alias("average")), checkpoint)
+
+    def interpunct(self, checkpoint: str, *, fused: bool = False) -> list[float]:
+        streams = self.streams()
+        feeds = {f"s{i}": s if fused else s.select("*") for i, s in enumerate(streams)}
+        query = flow(self.shape, self.rows // WINDOWS).start(
+            self.spark, feeds, checkpoint=checkpoint,
+            sinks={"out": Discard()}, trigger={"availableNow": True},
+        )  # fmt: skip
+        query.await_termination()
+        return _seconds(query.progress)
+
+    def ways(self) -> dict[str, Callable[[str], list[float]]]:
+        every = {"identity": self.identity, "native": self.native}
+        compared = {way: every[way] for way in AGAINST[self.shape]}
+        return {**compared, "interpunct": self.interpunct,
+                "fused": partial(self.interpunct, fused=True)}  # fmt: skip
+
+
+def flow(shape: str, window: int) -> Flow:
+    """The job of a shape as a flow."""
     flow = Flow("throughput")
-    rows = flow.source("rows", "key bigint, ts timestamp, value double", time=external("ts"))
-    flow.sink("averages", rows.aggregate(by="key", every=window, average="avg(value)"))
+    first = flow.source("s0", SCHEMA, time=external("ts"))
+    if shape in GROUP:
+        flow.sink("out", first.aggregate(by="key", every=window, average="avg(value)"))
+        return flow
+    second = flow.source("s1", SCHEMA, time=external("ts"))
+    united = flow.union(first, second) if shape == "union" else None
+    flow.sink("out", united or first.join(second, on="key", within=JOIN_WINDOW))
     return flow
 
 
-def record(setup: Setup, shape: str) -> tuple[Path, int]:
-    """A recording in time order, and the length of a window of it."""
-    total = setup.rows * setup.batches
-    keys = setup.rows // WINDOWS // SHAPES[shape]
-    random = np.random.default_rng(setup.seed)
-    ticks = START + np.arange(total, dtype=np.int64)  # a tuple each microsecond
-    frame = pl.DataFrame({"key": random.integers(0, keys, total), "ts": ticks,
-                          "value": random.random(total)})  # fmt: skip
-    path = setup.folder / f"{shape}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    stamped = frame.with_columns(pl.col("ts").cast(pl.Datetime("us", "UTC")))
-    stamped.write_parquet(path, row_group_size=setup.rows // 2, compression="uncompressed")
-    return path, setup.rows // WINDOWS
+def record(setup: Setup, shape: str) -> tuple[Path, ...]:
+    """The recordings of a shape, in time order. A batch of the join takes as long as its window;
+    of the others there is a tuple each microsecond."""
+    streams = 1 if shape in GROUP else 2
+    total = setup.rows_of(shape) * setup.batches // streams
+    keys = setup.rows // WINDOWS // GROUP[shape] if shape in GROUP else JOIN_KEYS
+    step = JOIN_WINDOW * setup.batches // total if shape == "join" else streams
+    setup.folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number in range(streams):
+        random = np.random.default_rng([setup.seed, number])
+        ticks = START + number + step * np.arange(total, dtype=np.int64)
+        frame = pl.DataFrame({"key": random.integers(0, keys, total), "ts": ticks,
+                              "value": random.random(total)})  # fmt: skip
+        stamped = frame.with_columns(pl.col("ts").cast(pl.Datetime("us", "UTC")))
+        paths.append(setup.folder / f"{shape}-{number}.parquet")
+        half = setup.rows_of(shape) // streams // 2
+        stamped.write_parquet(paths[-1], row_group_size=half, compression="uncompressed")
+    return tuple(paths)
 
 
 def throughput(setup: Setup, report: Report = silent) -> Throughput:
     """Run the experiment."""
     result = Throughput(setup)
-    ways: dict[str, Callable[..., list[float]]] = {
-        "identity": _identity, "native": _native, "interpunct": _interpunct
-    }  # fmt: skip
     spark = session(2, spark__driver__memory="6g")
     try:
-        steps = len(SHAPES) * setup.turns * len(ways)
-        for number, shape in enumerate(SHAPES):
-            path, window = record(setup, shape)
+        for number, shape in enumerate(setup.shapes):
+            job = Job(spark, shape, record(setup, shape), setup.rows_of(shape))
+            ways = job.ways()
             found = result.measured.setdefault(shape, {way: [] for way in ways})
             for turn in range(setup.turns):
                 for at, (way, measure) in enumerate(ways.items()):
-                    done = (number * setup.turns + turn) * len(ways) + at
-                    report(done / steps, f"{shape}, {way}")
-                    rows = replay(spark, str(path), rows_per_batch=setup.rows)
-                    folder = setup.folder / f"{shape}-{way}-{turn}"
-                    found[way] += measure(rows, window, str(folder))[setup.warm :]
-            path.unlink()
+                    done = number + (turn + at / len(ways)) / setup.turns
+                    report(done / len(setup.shapes), f"{shape}, {way}")
+                    seconds = measure(str(setup.folder / f"{shape}-{way}-{turn}"))
+                    found[way] += [job.rows / s for s in seconds[setup.warm : setup.batches]]
+            for path in job.recordings:
+                path.unlink()
     finally:
         spark.stop()
         shutil.rmtree(setup.folder, ignore_errors=True)
     return result
 
 
-def _interpunct(rows: DataFrame, window: int, checkpoint: str) -> list[float]:
-    spark = rows.sparkSession
-    query = flow(window).start(
-        spark, {"rows": rows}, checkpoint=checkpoint,
-        sinks={"averages": _discard}, trigger={"availableNow": True},
-    )  # fmt: skip
-    query.await_termination()
-    return _rates(query.progress)
+def _native_join(left: DataFrame, right: DataFrame) -> DataFrame:
+    a, b = left.alias("a"), right.alias("b")
+    length = F.expr(f"INTERVAL {JOIN_WINDOW} MICROSECONDS")
+    near = F.col("a.ts").between(F.col("b.ts") - length, F.col("b.ts") + length)
+    return a.join(b, (F.col("a.key") == F.col("b.key")) & near)
 
 
-def _discard(rows: DataFrame, batch: int) -> None:
-    del batch
-    rows.write.format("noop").mode("overwrite").save()
-
-
-def _native(rows: DataFrame, window: int, checkpoint: str) -> list[float]:
-    length = f"{window} microseconds"
-    averages = (
-        rows.withWatermark("ts", "0 seconds")
-        .groupBy(F.window("ts", length), "key")
-        .agg(F.avg("value").alias("average"))
-    )
-    return _to_noop(averages, checkpoint)
-
-
-def _identity(rows: DataFrame, window: int, checkpoint: str) -> list[float]:
-    del window
-
-    def unchanged(batches: Any) -> Any:
-        yield from batches
-
-    return _to_noop(rows.mapInArrow(unchanged, rows.schema), checkpoint)
+def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
 
 
 def _to_noop(rows: DataFrame, checkpoint: str) -> list[float]:
@@ -165,13 +224,9 @@ def _to_noop(rows: DataFrame, checkpoint: str) -> list[float]:
         .start()
     )
     query.awaitTermination()
-    return _rates(list(query.recentProgress))
+    return _seconds(list(query.recentProgress))
 
 
-def _rates(progress: list[Any]) -> list[float]:
-    """Rows per second of each batch that had rows."""
-    return [
-        p["numInputRows"] / p["durationMs"]["triggerExecution"] * 1000
-        for p in progress
-        if p["numInputRows"]
-    ]
+def _seconds(progress: list[Any]) -> list[float]:
+    """How long each batch that had rows took."""
+    return [p["durationMs"]["triggerExecution"] / 1000 for p in progress if p["numInputRows"]]

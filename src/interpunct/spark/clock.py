@@ -8,10 +8,10 @@ hint: after a restart the clock ticks once, every lane looks at its state and as
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,6 +52,7 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._wake = WakeFile(options["wake"])
+        self._lanes: list[tuple[int, int]] = json.loads(options["lanes"])
         self._clock = RealClock()
         self._started = False
         self._bounded = False
@@ -78,40 +79,29 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(end["tick"])] if end != start else []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        yield pa.RecordBatch.from_pydict({"tick": pa.array([partition.value], pa.int64())})
+        del partition
+        yield to_batch([Row(lane, stage, CLOCK) for stage, lane in self._lanes])
 
 
 class ClockSource(DataSource):
-    """Format `interpunct-clock`, option `wake`: the file with the wanted moment."""
+    """Format `interpunct-clock`, options `wake`, the file with the wanted moment, and `lanes`, whom
+    to wake."""
 
     @classmethod
     def name(cls) -> str:
         return "interpunct-clock"
 
-    def schema(self) -> str:
-        return "tick bigint"
+    def schema(self) -> StructType:
+        return WIRE
 
     def streamReader(self, schema: StructType) -> ClockReader:  # noqa: N802
         del schema
         return ClockReader(self.options)
 
 
-@dataclass(frozen=True)
-class Tick:
-    """For `mapInArrow`: a tick becomes a row for every lane of every stage."""
-
-    stages: tuple[int, ...]
-    lane_ids: tuple[int, ...]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if batch.num_rows:
-                yield to_batch([Row(n, s, CLOCK) for s in self.stages for n in self.lane_ids])
-
-
 def ticks(spark: SparkSession, wake: WakeFile, program: Program) -> DataFrame:
-    """The clock as rows on the wire."""
+    """The clock as rows on the wire: a tick is a row for every lane of every stage."""
     spark.dataSource.register(ClockSource)
-    clock = spark.readStream.format(ClockSource.name()).option("wake", str(wake.path)).load()
-    tick = Tick(tuple(s.number for s in program.stages), program.lane_ids)
-    return clock.mapInArrow(tick, WIRE)
+    reader = spark.readStream.format(ClockSource.name()).option("wake", str(wake.path))
+    lanes = [[stage.number, lane] for stage in program.stages for lane in program.lane_ids]
+    return reader.option("lanes", json.dumps(lanes)).load()

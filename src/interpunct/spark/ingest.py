@@ -24,7 +24,7 @@ from interpunct.spark.lanes import lane_of
 from interpunct.spark.rows import to_frame
 from interpunct.spark.wire import RAW, Row, to_batch
 
-CHUNK = 1_000_000  # tuples taken through the prefix at once
+CHUNK = 250_000  # tuples taken through the prefix at once, while more of them are on their way
 
 
 @dataclass(frozen=True)

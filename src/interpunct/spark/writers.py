@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -59,12 +60,10 @@ class Batches:
         outputs, if they turn out to have rows, from what is kept."""
         names = list(self.writers)
         first = next((n for n in names if isinstance(self.writers[n], Discard)), None)
-        moment = F.min(F.when(F.col("stream") == WAKE, F.col("greatest"))).alias("wake")
-        counts = [_count(name).alias(str(number)) for number, name in enumerate(names)]
         seen = Observation()
         rows.persist()
         try:
-            observed = rows.observe(seen, moment, *counts)
+            observed = rows.observe(seen, *self._facts)
             if first is None:
                 Discard()(observed.select("stream"), batch)
             else:
@@ -77,9 +76,16 @@ class Batches:
         finally:
             rows.unpersist()
 
+    @cached_property
+    def _facts(self) -> list[Column]:
+        """What is to be known of a batch: when to run again, and how many rows each output has."""
+        stream = F.col("stream")
+        moment = F.min(F.when(stream == WAKE, F.col("greatest"))).alias("wake")
+        counts = [
+            F.count(F.when(stream == name, F.lit(1))).alias(str(number))
+            for number, name in enumerate(self.writers)
+        ]
+        return [moment, *counts]
+
     def _write(self, rows: DataFrame, batch: int, name: str) -> None:
         self.writers[name](self.leaving.rows_of(rows, name), batch)
-
-
-def _count(stream: str) -> Column:
-    return F.count(F.when(F.col("stream") == stream, F.lit(1)))
