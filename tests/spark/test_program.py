@@ -68,7 +68,7 @@ def test_the_lane_of_a_key_never_changes() -> None:
 
 def test_the_clock_ticks_once_at_the_start_and_then_only_when_asked(tmp_path: Path) -> None:
     wake = WakeFile(tmp_path / "wake")
-    reader = ClockReader({"wake": str(wake.path)})
+    reader = ClockReader({"wake": str(wake.path), "lanes": "[[0, 0]]"})
     start = reader.initialOffset()
     first = reader.latestOffset(start, None)  # type: ignore[arg-type]
     assert first["tick"] > start["tick"]

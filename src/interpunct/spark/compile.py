@@ -54,7 +54,7 @@ def compiled(
         direct = program.direct if stage.number == last else None
         schema = WIRE if direct is None else with_rows(spark_schema(direct[1]))
         rows = timed.groupBy("lane").transformWithStateInPandas(
-            LaneProcessor(program, stage.number), schema, "append", "none"
+            LaneProcessor(program, stage.number, direct), schema, "append", "none"
         )
     return rows.filter(F.col("stage") == OUT)
 

@@ -41,11 +41,11 @@ def freeze_once() -> None:
 class LaneProcessor(StatefulProcessor):
     """Rows addressed to another stage, or leaving, pass through."""
 
-    def __init__(self, program: Program, stage: int) -> None:
-        self._program, self._stage = program, stage
-        self._direct: tuple[str, Schema] | None = None
-        if stage == len(program.stages) - 1:
-            self._direct = program.direct
+    def __init__(
+        self, program: Program, stage: int, direct: tuple[str, Schema] | None = None
+    ) -> None:
+        """`direct` is the output whose tuples leave as rows, if one does, with its schema."""
+        self._program, self._stage, self._direct = program, stage, direct
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         freeze_once()
