@@ -15,7 +15,13 @@ from interpunct.model.page import Page
 from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import Schema
+from interpunct.progress.adaptive import Adaptive, adaptive
 from interpunct.progress.clock import RealClock, ScriptedClock
+from interpunct.progress.estimation import SkewEstimator
+from interpunct.progress.grouping import grouped, propose_groups
+from interpunct.progress.heartbeats import HeartbeatGenerator
+from interpunct.progress.skew import SkewBounds, TupleBounds, needs_timeout
+from interpunct.progress.skew_presets import distributed_sensors, global_counter
 from interpunct.progress.timestamps import (
     Bounds,
     Ets,
@@ -30,12 +36,14 @@ from interpunct.progress.timestamps import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "Adaptive",
     "Bounds",
     "Ets",
     "Feed",
     "Feedback",
     "Flow",
     "FlowStream",
+    "HeartbeatGenerator",
     "Intent",
     "InterpunctError",
     "Page",
@@ -45,14 +53,23 @@ __all__ = [
     "Result",
     "Schema",
     "ScriptedClock",
+    "SkewBounds",
+    "SkewEstimator",
     "TimeSpec",
     "Trace",
+    "TupleBounds",
+    "adaptive",
     "bounds",
+    "distributed_sensors",
     "external",
     "feed",
+    "global_counter",
+    "grouped",
     "internal",
     "latent",
+    "needs_timeout",
     "periodic",
+    "propose_groups",
     "replay",
     "session",
     "synchronize",

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from interpunct.engine.arcs import Vertex, wired
+from interpunct.engine.blame import ENTRY, EXPORT, Blame, blame
 from interpunct.engine.component import Component
-from interpunct.engine.lane_source import Entry, LaneSource
+from interpunct.engine.lane_source import Entry, Facts, LaneSource
 from interpunct.engine.metrics import Metrics
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Context, Node, Ref, SinkNode, SourceNode, TimerNode
@@ -29,19 +30,6 @@ from interpunct.operators.sink import Sink
 from interpunct.operators.state import Scoped, State
 from interpunct.progress.clock import ScriptedClock
 from interpunct.progress.source_time import SourceTime
-
-
-@dataclass
-class Facts:
-    """What a whole stream did in one batch: the same for every lane."""
-
-    rows: int = 0
-    greatest: int | None = None
-
-    def add(self, rows: int, greatest: int | None) -> None:
-        self.rows += rows
-        if greatest is not None:
-            self.greatest = greatest if self.greatest is None else max(self.greatest, greatest)
 
 
 @dataclass
@@ -130,7 +118,7 @@ class Lane:
         """What went through the prefix enters behind it, with what the lane itself lets in."""
         facts = batch.facts.get(source.name, Facts())
         raw = batch.raw.get(source.name, ())
-        emission = source.on_batch(raw, facts.rows, facts.greatest)
+        emission = source.on_batch(raw, facts)
         entering = list(batch.entering.get(source.name, ()))
         if entering:
             prefix = self._prefixes[source.name]
@@ -164,6 +152,10 @@ class Lane:
         """The time registers of the sources, the same in every lane."""
         operators = (v.operator for v in self._vertices.values())
         return {o.name: o.time for o in operators if isinstance(o, LaneSource)}
+
+    def blame(self) -> list[Blame]:
+        """Which source holds each operator of this lane back."""
+        return blame(self._vertices.values())
 
     def save(self) -> None:
         for vertex in self._vertices.values():
@@ -214,7 +206,9 @@ class Lane:
                 if ref.node not in names:
                     by_name[_entry(ref)].connect(0, by_name[node.name], port)
         for ref in exports:
-            export = _Export(f"export {ref}", self._graph.nodes[ref.node], ref.port)
+            export = _Export(
+                f"{EXPORT}{ref.node}:{ref.port}", self._graph.nodes[ref.node], ref.port
+            )
             self._exports[ref] = export
             by_name[export.name] = Vertex(export.name, export)
             by_name[ref.node].connect(ref.port, by_name[export.name], 0)
@@ -265,9 +259,9 @@ def _is_prefix(graph: Graph, name: str) -> bool:
 
 
 def _entry(ref: Ref) -> str:
-    return f"entry {ref.node}:{ref.port}"
+    return f"{ENTRY}{ref.node}:{ref.port}"
 
 
 def _ref(entry: str) -> Ref:
-    node, port = entry.removeprefix("entry ").rsplit(":", 1)
+    node, port = entry.removeprefix(ENTRY).rsplit(":", 1)
     return Ref(node, int(port))

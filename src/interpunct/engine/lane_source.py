@@ -8,6 +8,7 @@ so every lane gives the same heartbeats, whatever tuples it got itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -22,12 +23,40 @@ from interpunct.operators.state import Record, State
 from interpunct.progress.source_time import NotBefore
 
 
+@dataclass
+class Facts:
+    """What a whole stream did in one batch: the same for every lane. `late` holds a sketch from
+    each task that could tell how late its tuples were, `studied` how many tuples those had."""
+
+    rows: int = 0
+    greatest: int | None = None
+    least: int | None = None
+    studied: int = 0
+    late: list[bytes] = field(default_factory=list)
+
+    def add(
+        self,
+        rows: int,
+        greatest: int | None,
+        least: int | None = None,
+        late: bytes | None = None,
+    ) -> None:
+        self.rows += rows
+        if greatest is not None:
+            self.greatest = greatest if self.greatest is None else max(self.greatest, greatest)
+        if least is not None:
+            self.least = least if self.least is None else min(self.least, least)
+        if late is not None:
+            self.studied += rows
+            self.late.append(late)
+
+
 class LaneSource(Source):
     """A source of the flow, as one lane sees it."""
 
-    def on_batch(self, frames: Sequence[pl.DataFrame], rows: int, greatest: int | None) -> Emission:
-        """This lane's tuples of a batch; how many the whole stream had, and their greatest time."""
-        now = self._clock.now()
+    def on_batch(self, frames: Sequence[pl.DataFrame], facts: Facts) -> Emission:
+        """This lane's tuples of a batch, and what the whole stream did in it."""
+        now, rows, greatest = self._clock.now(), facts.rows, facts.greatest
         kind = self.time.spec.kind
         stamp = self.time.stamp(now)
         emission = self._entered(stacked(frames), stamp) if frames else Emission()
@@ -37,6 +66,9 @@ class LaneSource(Source):
             greatest = stamp
         before = self.time.greatest
         if greatest is not None:
+            if self.time.learned is not None and facts.least is not None and facts.late:
+                # The parts come in any order: sorted, every lane merges them in the same one.
+                self.time.learn(facts.studied, facts.least, greatest, sorted(facts.late), now)
             self.time.observe(greatest, now)
         emission.extend(self._speak(self.time.mature(now)))
         emission.extend(self._speak(self._enabling(now)))

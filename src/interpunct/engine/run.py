@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from interpunct.engine.arcs import wired
+from interpunct.engine.blame import blame, table
 from interpunct.engine.component import Component
 from interpunct.engine.feeds import Peekable, as_feed, replayed
 from interpunct.engine.metrics import Metrics
@@ -127,6 +128,10 @@ class Engine:
             for v in c.vertices
             if v.selectivity is not None and not isinstance(self.graph.nodes[v.name], GateNode)
         }
+
+    def blame(self) -> pl.DataFrame:
+        """Which source holds each operator and sink back, and what would release it."""
+        return table(line for c in self.components for line in blame(c.vertices))
 
     def save(self) -> State:
         """Write every operator's changes to the state."""

@@ -24,6 +24,7 @@ from interpunct.operators.contract import Emission, Held, Operator, Stream
 from interpunct.operators.promises import MOST_PROMISES
 from interpunct.operators.state import Record, State
 from interpunct.progress.clock import Clock
+from interpunct.progress.confidence import lateness
 from interpunct.progress.source_time import NotBefore, SourceTime
 from interpunct.progress.timestamps import TimeSpec
 
@@ -101,6 +102,8 @@ class Source(SourceOperator):
             sound = Sorted(self._stamped(page.frame, stamp), [])
         else:
             sound = self._checked(page.frame)
+            if self.time.learned is not None:
+                self._learn(page.frame, now)
         self._enforce_own(sound)
         shared = stamp if kind is TimeKind.INTERNAL else None
         emission.extend(self.tuples(sound.frame, stamp=shared))
@@ -164,6 +167,17 @@ class Source(SourceOperator):
     def _greatest(self, frame: pl.DataFrame) -> int:
         return int(self.output.ticks(frame).max())  # type: ignore[arg-type]
 
+    def _learn(self, frame: pl.DataFrame, now: int) -> None:
+        """From every tuple whose time makes sense, the late ones before all."""
+        assert self.time.learned is not None
+        ticks = self.output.ticks(frame)
+        ticks = ticks.filter(ticks.is_between(*self.output.time_range))
+        if not ticks.len():
+            return
+        values = ticks.to_numpy()
+        late = lateness(values, self.time.learned.reached)
+        self.time.learn(len(values), int(values.min()), int(values.max()), late, now)
+
     def _checked(self, frame: pl.DataFrame) -> Sorted:
         """External tuples without those whose time is missing, absurd, late or out of order."""
         ticks = self.output.ticks(frame)
@@ -194,10 +208,11 @@ class Source(SourceOperator):
         """The heartbeat that each tuple must be above.
 
         With no delay in the bound each tuple promises at once for those after it, also within
-        its page, so that the way tuples are cut into pages makes no difference.
+        its page, so that the way tuples are cut into pages makes no difference. What is learned
+        is learned by the page.
         """
-        bounds = self.time.spec.bounds
-        if bounds is None or bounds.delay:
+        bounds = self.time.bounds
+        if bounds is None or bounds.delay or self.time.learned is not None:
             return pl.repeat(self.time.given, frame.height, dtype=pl.Int64, eager=True)
         return (self._reached(frame) - bounds.skew).clip(lower_bound=self.time.given)
 

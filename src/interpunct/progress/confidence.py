@@ -115,6 +115,15 @@ class LatenessSketch:
         self._current = _Generation.from_bytes(stored[cut:])
         self._both = None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpickled, (self.window, self.timed, self.to_bytes())
+
+
+def _unpickled(window: int, timed: bool, stored: bytes) -> LatenessSketch:
+    sketch = LatenessSketch(window, timed=timed)
+    sketch.restore(stored)
+    return sketch
+
 
 _LENGTH = Struct(">I")
 _COUNTS = Struct(">qq")
@@ -151,8 +160,9 @@ class PageSketch:
     @classmethod
     def merged(cls, parts: Iterable[bytes]) -> PageSketch:
         """Parts that several tasks made of one batch, in an order all readers agree on."""
-        page = cls(sketched(np.empty(0, np.int64)))
-        for part in parts:
+        first, *others = list(parts) or [sketched(np.empty(0, np.int64))]
+        page = cls(first)
+        for part in others:
             page._digest.merge(tdigest_double.deserialize(part))
         return page
 

@@ -7,10 +7,15 @@ starts before all time, never falls, and ends at the end of time when the source
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from interpunct.model.schema import END_OF_TIME, START_OF_TIME, TimeKind
+from interpunct.progress.adaptive import Adaptive, AdaptiveBound
+from interpunct.progress.confidence import Ints
 from interpunct.progress.timestamps import Bounds, TimeSpec
+
+Late = Ints | bytes | Sequence[bytes]  # how late tuples were: one by one, or sketched
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,21 @@ class SourceTime:
         self.arrived: int | None = None  # when the last tuple arrived
         self.last_tick = START_OF_TIME  # when a periodic source last spoke
         self.promises: deque[tuple[int, int]] = deque()  # (moment, heartbeat), both rising
+        policy = spec.bounds
+        self.learned = AdaptiveBound(policy) if isinstance(policy, Adaptive) else None
 
     @property
     def finished(self) -> bool:
         return self.given >= END_OF_TIME
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The bounds as they stand: as given, or as learned so far; None while there are none."""
+        if self.learned is not None:
+            skew = self.learned.skew
+            return None if skew is None else Bounds(0, skew)
+        bounds = self.spec.bounds
+        return bounds if isinstance(bounds, Bounds) else None
 
     def stamp(self, now: int) -> int:
         """The internal timestamp of a tuple entering now: never at or below a heartbeat given."""
@@ -45,9 +61,15 @@ class SourceTime:
         """A page whose greatest timestamp is this has arrived."""
         self.greatest = max(self.greatest, greatest)
         self.arrived = now
-        bounds = self.spec.bounds
+        bounds = self.bounds
         if bounds is not None:
             self._promise(self._matures(now, bounds), self.greatest - bounds.skew)
+
+    def learn(self, rows: int, least: int, greatest: int, late: Late, now: int) -> None:
+        """What a page shows of how late tuples are, the late ones included; all of them arrive at
+        one moment, before `observe` is told of those that are in time."""
+        assert self.learned is not None
+        self.learned.observe(rows, least, greatest, late, now)
 
     @staticmethod
     def _matures(arrived: int, bounds: Bounds) -> int:
@@ -89,9 +111,11 @@ class SourceTime:
             return None
         if self.spec.kind is TimeKind.INTERNAL:
             return NotBefore(wanted) if wanted > now else now
-        bounds = self.spec.bounds
-        if bounds is None:
+        if self.spec.ordered:
             return self.greatest - 1 if self.greatest > wanted else None
+        bounds = self.bounds
+        if bounds is None:
+            return None  # still being learned
         if self.arrived is None or not self.clocked:
             return NotBefore(self.promises[0][0]) if self.promises else None
         reached = self.greatest + (now - self.arrived) - bounds.skew
@@ -115,18 +139,24 @@ class SourceTime:
         self.last_tick = now - now % self.spec.ets.every
         if self.spec.kind is TimeKind.INTERNAL:
             return self.give(now) or matured
-        if self.spec.bounds is None or self.arrived is None or not self.clocked:
+        bounds = self.bounds
+        if bounds is None or self.arrived is None or not self.clocked:
             return matured
-        return self.give(self.greatest + (now - self.arrived) - self.spec.bounds.skew) or matured
+        return self.give(self.greatest + (now - self.arrived) - bounds.skew) or matured
 
     def to_record(self) -> dict[str, object]:
         """All of it, for state."""
-        return {
+        record: dict[str, object] = {
             "given": self.given, "greatest": self.greatest, "arrived": self.arrived,
             "last_tick": self.last_tick, "promises": [list(p) for p in self.promises],
         }  # fmt: skip
+        if self.learned is not None:
+            record["learned"] = self.learned.to_record()
+        return record
 
     def restore(self, record: dict[str, object]) -> None:
+        if self.learned is not None:
+            self.learned.restore(record["learned"])  # type: ignore[arg-type]
         self.given = int(record["given"])  # type: ignore[call-overload]
         self.greatest = int(record["greatest"])  # type: ignore[call-overload]
         arrived = record["arrived"]

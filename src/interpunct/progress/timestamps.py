@@ -14,6 +14,7 @@ from datetime import timedelta
 from interpunct.model.durations import duration, format_duration
 from interpunct.model.errors import FlowError
 from interpunct.model.schema import TimeKind
+from interpunct.progress.adaptive import Adaptive
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,13 @@ def periodic(every: str | timedelta | int) -> Ets:
 class TimeSpec:
     """The time of a source: its kind, the attribute that carries it, its bounds, its ETS mode.
 
-    An external stream without bounds is declared *ordered*: its times never decrease.
+    An external stream without bounds is declared *ordered*: its times never decrease. Bounds are
+    given, or learned as the stream runs.
     """
 
     kind: TimeKind
     attribute: str | None
-    bounds: Bounds | None = None
+    bounds: Bounds | Adaptive | None = None
     ets: Ets = field(default_factory=Ets)
 
     @property
@@ -93,9 +95,10 @@ def _mode(ets: Ets | str) -> Ets:
 
 
 def external(
-    attribute: str, bounds: Bounds | None = None, ets: Ets | str = "on-demand"
+    attribute: str, bounds: Bounds | Adaptive | None = None, ets: Ets | str = "on-demand"
 ) -> TimeSpec:
-    """Stamped by the application, in `attribute`; ordered unless `bounds` say how disordered."""
+    """Stamped by the application, in `attribute`; ordered unless `bounds` say how disordered, or
+    that it is to be learned: ``external("ts", bounds=adaptive(completeness=0.999))``."""
     return TimeSpec(TimeKind.EXTERNAL, attribute, bounds, _mode(ets))
 
 

@@ -1,4 +1,5 @@
-"""Heartbeat hints: what the lanes promised in one batch, for the ingest tasks of the next.
+"""Heartbeat hints: what the lanes promised in one batch, for the ingest tasks of the next; and
+reports, for people.
 
 With it a task can tell which of its tuples are late before it aggregates them. It is a hint in a
 file, never the truth, which is in state: a task that finds none sends its tuples as they are, and
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 
 from pyarrow import fs
 from pyspark import TaskContext
+
+from interpunct.engine.blame import Blame
 
 KEPT = 20  # batches whose hints are kept
 
@@ -56,10 +59,31 @@ class Hints:
             return {}
         return {name: Hint(*values) for name, values in content.items()}
 
+    def report(self, stage: int, lane: int, lines: list[Blame]) -> None:
+        """Leave what a lane knows of who holds whom back; each batch replaces the last."""
+        files, folder = self._open(stage, "blame")
+        files.create_dir(folder, recursive=True)
+        temporary, final = f"{folder}/.{lane}", f"{folder}/{lane}"
+        with files.open_output_stream(temporary) as out:
+            out.write(json.dumps([vars(line) for line in lines]).encode())
+        files.move(temporary, final)
+
+    def reports(self, stages: int) -> list[Blame]:
+        """What the lanes last left."""
+        found = []
+        for stage in range(stages):
+            files, folder = self._open(stage, "blame")
+            there = files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+            for info in there:
+                if not info.base_name.startswith("."):
+                    with files.open_input_stream(info.path) as stream:
+                        found += [Blame(**line) for line in json.loads(stream.read())]
+        return found
+
     @classmethod
     def under(cls, checkpoint: str) -> Hints | None:
         """Hints beside a checkpoint, or none where Arrow cannot reach its file system."""
-        hints = cls(f"{checkpoint}/interpunct/hints")
+        hints = cls(f"{checkpoint}/interpunct")
         try:
             files, folder = hints._open(0)
             files.create_dir(folder, recursive=True)
@@ -71,10 +95,10 @@ class Hints:
             return None
         return hints
 
-    def _open(self, stage: int) -> tuple[fs.FileSystem, str]:
+    def _open(self, stage: int, kind: str = "hints") -> tuple[fs.FileSystem, str]:
         path = self.path if "://" in self.path else os.path.abspath(self.path)
         files, folder = fs.FileSystem.from_uri(path.replace("file:///", "/"))
-        return files, f"{folder}/{stage}"
+        return files, f"{folder}/{kind}/{stage}"
 
 
 def current_batch() -> int | None:

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
-from interpunct.engine.lane import Facts, through_prefix
+from interpunct.engine.lane import through_prefix
+from interpunct.engine.lane_source import Facts
 from interpunct.flow.graph import Graph
 from interpunct.flow.pushdown import Prefix
 from interpunct.model.page import Page
-from interpunct.model.schema import Schema, TimeKind
+from interpunct.model.schema import START_OF_TIME, Schema, TimeKind
+from interpunct.progress.adaptive import Adaptive
+from interpunct.progress.confidence import PageSketch, lateness, sketched
 from interpunct.progress.timestamps import TimeSpec
 from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
@@ -60,10 +63,14 @@ class Ingest:
         """The rows on the wire for one task's frames."""
         seen = Facts()
         hint = self._hint()
+        study = self._study(hint)
         entering: list[list[pl.DataFrame]] = [[] for _ in self.targets]
         raw: list[pl.DataFrame] = []
         for frame in frames:
-            seen.add(frame.height, self._greatest(frame))
+            ticks = self._ticks(frame)
+            seen.add(frame.height, _as_int(ticks.max()), _as_int(ticks.min()))
+            if study is not None:
+                study.add(ticks)
             sure, doubtful = self._divided(frame, hint)
             if doubtful.height:
                 raw.append(doubtful)
@@ -71,6 +78,8 @@ class Ingest:
                 for target, passed in zip(self.targets, entering, strict=True):
                     passed.append(through_prefix(self.graph, target.prefix, sure))
         if seen.rows:
+            if study is not None and seen.greatest is not None:
+                seen.late.append(study.to_bytes())
             yield to_batch(list(self._rows(seen, raw, entering)))
 
     def _chunks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
@@ -104,24 +113,35 @@ class Ingest:
             return frame, frame.clear()
         return frame.filter(sure), frame.filter(~sure)
 
-    def _greatest(self, frame: pl.DataFrame) -> int | None:
+    def _ticks(self, frame: pl.DataFrame) -> pl.Series:
+        """The times that make sense."""
         if self.schema.time is None:
-            return None
+            return pl.Series(dtype=pl.Int64)
         low, high = self.schema.time_range
         ticks = self.schema.ticks(frame)
-        greatest = ticks.max()
-        if greatest is not None and not low <= greatest <= high:  # type: ignore[operator]
-            greatest = ticks.filter(ticks.is_between(low, high)).max()
-        return None if greatest is None else int(greatest)  # type: ignore[arg-type]
+        least, greatest = _as_int(ticks.min()), _as_int(ticks.max())
+        if least is None or greatest is None or (least >= low and greatest <= high):
+            return ticks
+        return ticks.filter(ticks.is_between(low, high))
+
+    def _study(self, hint: Hint | None) -> Study | None:
+        """Where lateness is learned: against the greatest time of the batches before, if that is
+        known or there are none."""
+        if not isinstance(self.time.bounds, Adaptive):
+            return None
+        if hint is None:
+            return Study(None) if current_batch() == 0 else None
+        return Study(hint.greatest if hint.greatest > START_OF_TIME else None)
 
     def _rows(
         self, seen: Facts, raw: list[pl.DataFrame], entering: list[list[pl.DataFrame]]
     ) -> Iterator[Row]:
+        late = seen.late[0] if seen.late else None
         for target, frames in zip(self.targets, entering, strict=True):
             mine = self._pages(pl.concat(frames), target.entry_keys) if frames else {}
             theirs = self._pages(pl.concat(raw), target.keys) if raw else {}
             for lane in self.lane_ids:
-                facts = (seen.rows, seen.greatest)
+                facts = (seen.rows, seen.greatest, seen.least, late)
                 yield Row(lane, target.stage, self.source, 0, *facts, mine.get(lane))
                 if lane in theirs:
                     yield Row(lane, target.stage, RAW + self.source, page=theirs[lane])
@@ -131,3 +151,21 @@ class Ingest:
         lanes = lane_of(frame, keys, len(self.lane_ids))
         parts = ((n, frame.filter(lanes == i)) for i, n in enumerate(self.lane_ids))
         return {n: Page(Schema.of_frame(p), p).to_ipc(self.source) for n, p in parts if p.height}
+
+
+class Study:
+    """How late a task's tuples are, sketched."""
+
+    def __init__(self, reached: int | None) -> None:
+        self._reached = reached
+        self._parts: list[bytes] = []
+
+    def add(self, ticks: pl.Series) -> None:
+        self._parts.append(sketched(lateness(ticks.drop_nulls().to_numpy(), self._reached)))
+
+    def to_bytes(self) -> bytes:
+        return PageSketch.merged(self._parts).to_bytes()
+
+
+def _as_int(value: object) -> int | None:
+    return None if value is None else int(value)  # type: ignore[call-overload]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from interpunct.engine.lane import Facts, Lane, LaneBatch, LaneOutput
+from interpunct.engine.lane import Lane, LaneBatch, LaneOutput
+from interpunct.engine.lane_source import Facts
 from interpunct.flow.nodes import Ref
 from interpunct.model.page import Page
 from interpunct.model.schema import Schema
@@ -93,12 +94,14 @@ class LaneProcessor(StatefulProcessor):
 
         batch = LaneBatch(now=int(arrived["now"].iloc[0]))
         sources = {n.name for n in self._program.graph.sources}
-        columns = (arrived[c] for c in ("stream", "sender", "rows", "greatest", "page"))
-        for stream, sender, rows, greatest, data in zip(*columns, strict=True):
+        names = ("stream", "sender", "rows", "greatest", "least", "late", "page")
+        columns = (arrived[c] for c in names)
+        for stream, sender, rows, greatest, least, late, data in zip(*columns, strict=True):
             page = None if data is None else Page.from_ipc(data)
             if stream in sources:
                 facts = batch.facts.setdefault(stream, Facts())
-                facts.add(int(rows), None if pd.isna(greatest) else int(greatest))
+                high, low = (None if pd.isna(end) else int(end) for end in (greatest, least))
+                facts.add(int(rows), high, low, None if late is None else bytes(late))
                 if page is not None:
                     batch.entering.setdefault(stream, []).append(page.frame)
             elif stream.startswith(RAW) and page is not None:
@@ -136,6 +139,8 @@ class LaneProcessor(StatefulProcessor):
             times = lane.source_times()
             told = {name: Hint(time.given, time.greatest) for name, time in times.items()}
             hints.write(self._stage, batch, told)
+        if hints is not None:
+            hints.report(self._stage, lane_id, lane.blame())
 
     # Out --------------------------------------------------------------------------------------
 

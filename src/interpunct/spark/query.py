@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from interpunct.engine.blame import across_stages, table
 from interpunct.flow.graph import Graph
 from interpunct.model.errors import FlowError
 from interpunct.model.late import is_late
@@ -41,6 +43,16 @@ class FlowQuery:
             self.query.awaitTermination()
             return True
         return bool(self.query.awaitTermination(timeout))
+
+    def blame(self) -> pl.DataFrame:
+        """Which source holds each operator and sink back, by how much, since when, and what would
+        release it, as of the last batch."""
+        if self.program.hints is None:
+            raise FlowError(
+                f"flow {self.program.graph.name!r}", "a checkpoint that Arrow can reach",
+                self.checkpoint, "Lanes leave their reports beside the checkpoint.",
+            )  # fmt: skip
+        return table(across_stages(self.program.hints.reports(len(self.program.stages))))
 
     @property
     def progress(self) -> list[Any]:

@@ -79,6 +79,11 @@ def synchronize(
         raise FlowError(
             "synchronize", "one or more DataFrames", "none", "synchronize(readings, alerts, …)"
         )
+    if not isinstance(bounds, Bounds):
+        raise FlowError(
+            "synchronize", "bounds(skew=…)", str(bounds),
+            "Learned bounds are for flows: flow.start(…). Give synchronize a skew.",
+        )  # fmt: skip
     if hold is None:
         hold = bounds.delay > 0
     elif bounds.delay and not hold:
@@ -124,7 +129,7 @@ class _Branch:
         mine = raw | (stream == self.name)
         rows = shuffled.select(
             "lane", "stage", F.when(raw, stream).otherwise(self.name).alias("stream"), "sender",
-            F.when(mine, F.col("rows")).otherwise(0).alias("rows"), "greatest",
+            F.when(mine, F.col("rows")).otherwise(0).alias("rows"), "greatest", "least", "late",
             F.when(mine, F.col("page")).alias("page"),
             F.unix_micros(F.current_timestamp()).alias("now"),
         )  # fmt: skip

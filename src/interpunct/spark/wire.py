@@ -3,7 +3,8 @@
 `stage` ≥ 0 addresses the lanes of a stage; −1 marks what leaves. `stream` says what the page is a
 page of: a source, a stream of an earlier stage, a sink (`sink:…`), a late output (`late:…`); rows
 without a page tell a sink's heartbeat (`beat:…`) or when a lane should run again (`wake`).
-`rows` and `greatest` are facts about the sender's whole share of the stream, not about the page.
+`rows`, `greatest`, `least` and `late` (a sketch, where lateness is learned) are facts about the
+sender's whole share of the stream, not about the page.
 
 Where a flow has one sink, its tuples leave the last stage as rows, in columns of their own.
 """
@@ -34,6 +35,8 @@ WIRE = StructType(
         StructField("sender", IntegerType()),
         StructField("rows", LongType()),
         StructField("greatest", LongType()),
+        StructField("least", LongType()),
+        StructField("late", BinaryType()),
         StructField("page", BinaryType()),
     ]
 )
@@ -45,6 +48,8 @@ WIRE_ARROW = pa.schema(
         ("sender", pa.int32()),
         ("rows", pa.int64()),
         ("greatest", pa.int64()),
+        ("least", pa.int64()),
+        ("late", pa.binary()),
         ("page", pa.binary()),
     ]
 )
@@ -72,6 +77,8 @@ class Row:
     sender: int = 0
     rows: int = 0
     greatest: int | None = None
+    least: int | None = None
+    late: bytes | None = None
     page: bytes | None = None
 
 

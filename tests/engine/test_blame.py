@@ -1,0 +1,68 @@
+"""Blame names the source that holds an operator back, and what would release it."""
+
+from __future__ import annotations
+
+import interpunct as ip
+from interpunct.engine.run import Engine
+
+
+def two_sources(time: ip.TimeSpec) -> Engine:
+    flow = ip.Flow("blame")
+    a, b = (flow.source(n, "ts bigint, v bigint", time=time) for n in "ab")
+    flow.sink("out", flow.union(a.where("v > 0"), b, name="union"))
+    return Engine(flow.graph, ip.ScriptedClock())
+
+
+def feed(engine: Engine, source: str, *rows: tuple[int, int]) -> None:
+    (node,) = [n for n in engine.graph.sources if n.name == source]
+    engine.feed(source, ip.Page.of_rows(node.raw, rows))
+    engine.settle()
+
+
+def line(engine: Engine, operator: str) -> dict[str, object]:
+    (found,) = [r for r in engine.blame().iter_rows(named=True) if r["operator"] == operator]
+    return found
+
+
+def test_a_source_that_never_spoke_is_to_blame() -> None:
+    engine = two_sources(ip.external("ts"))
+    feed(engine, "a", (5, 1), (9, 1))
+    blamed = line(engine, "union")
+    assert (blamed["source"], blamed["quiet"], blamed["holds"]) == ("b", "never seen", 2)
+    assert (blamed["wanted"], blamed["reached"]) == (5, None)
+    assert line(engine, "out")["source"] == "b"
+
+
+def test_blame_moves_to_the_source_that_lags() -> None:
+    engine = two_sources(ip.external("ts"))
+    feed(engine, "a", (5, 1))
+    feed(engine, "b", (20, 1))
+    blamed = line(engine, "union")
+    assert (blamed["source"], blamed["quiet"]) == ("a", "not heard since")
+    assert blamed["release"] == "a tuple stamped 21 or later"
+
+
+def test_a_filtered_tuple_is_no_reason_to_blame() -> None:
+    engine = two_sources(ip.external("ts"))
+    feed(engine, "b", (20, 1))
+    feed(engine, "a", (30, 0))  # does not pass, but tells the time
+    assert "union" not in engine.blame()["operator"].to_list()
+
+
+def test_bounds_say_by_how_much_a_source_is_behind() -> None:
+    engine = two_sources(ip.external("ts", bounds=ip.bounds(skew=10)))
+    feed(engine, "a", (50, 1))
+    feed(engine, "b", (45, 1))
+    blamed = line(engine, "union")
+    assert (blamed["source"], blamed["wanted"], blamed["reached"]) == ("b", 45, 35)
+    assert blamed["behind"] == 10
+    assert str(blamed["release"]).startswith("a tuple stamped 55 or later")
+
+
+def test_when_all_have_finished_nobody_is_to_blame() -> None:
+    engine = two_sources(ip.external("ts"))
+    feed(engine, "a", (5, 1))
+    for name in "ab":
+        engine.finish(name)
+    engine.settle()
+    assert "union" not in engine.blame()["operator"].to_list()

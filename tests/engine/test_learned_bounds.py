@@ -1,0 +1,65 @@
+"""Sources whose bounds are learned: nothing is lost, nothing is promised too soon."""
+
+from __future__ import annotations
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+import interpunct as ip
+
+POLICY = ip.adaptive(completeness=0.9, warm_up=1.0)
+
+
+def flow() -> ip.Flow:
+    flow = ip.Flow("learned")
+    time = ip.external("ts", bounds=POLICY, ets="never")
+    rows = flow.source("rows", "id bigint, ts bigint", time=time)
+    flow.sink("sorted", rows.sort())
+    return flow
+
+
+def pages(ticks: list[list[int]]) -> list[pl.DataFrame]:
+    ids = iter(range(10**6))
+    return [pl.DataFrame({"id": [next(ids) for _ in page], "ts": page}) for page in ticks if page]
+
+
+@given(st.lists(st.lists(st.integers(0, 500), max_size=30), max_size=25))
+def test_what_is_in_time_and_what_is_late_make_up_the_input(ticks: list[list[int]]) -> None:
+    made = pages(ticks)
+    result = flow().run({"rows": made})
+    ids = result["sorted"]["id"].to_list()
+    if "rows" in result.late:
+        ids += result.late["rows"]["id"].to_list()
+    assert sorted(ids) == [i for page in made for i in page["id"]]
+    assert result["sorted"]["ts"].is_sorted()
+
+
+def test_no_tuple_is_late_while_the_bounds_are_learned() -> None:
+    made = pages([[100], [1], [50, 2]])  # fewer than ten tuples after the first page
+    assert not flow().run({"rows": made}).late
+
+
+def test_a_tuple_later_than_any_before_is_late_and_says_what_it_missed() -> None:
+    steady = [[10 * i, 10 * i - 3] for i in range(1, 200)]
+    result = flow().run({"rows": pages([*steady, [5]])})
+    late = result.late["rows"]
+    assert late["ts"].to_list() == [5]
+    assert late["_reason"].str.starts_with("late").all()
+    assert late["_heartbeat"][0] >= 1900  # far beyond it
+
+
+def test_learned_bounds_survive_a_restart() -> None:
+    from interpunct.engine.run import Engine
+
+    made = [ip.Page(flow().graph.sources[0].raw, p) for p in pages([[10 * i, 10 * i - 3]
+            for i in range(1, 100)])]  # fmt: skip
+    whole = Engine(flow().graph, ip.ScriptedClock())
+    halves = Engine(flow().graph, ip.ScriptedClock())
+    for number, page in enumerate(made):
+        if number == 50:
+            halves = Engine(flow().graph, ip.ScriptedClock(), state=halves.save())
+        for engine in (whole, halves):
+            engine.feed("rows", page)
+            engine.settle()
+    assert whole.operators["rows"].time.to_record() == halves.operators["rows"].time.to_record()  # type: ignore[attr-defined]

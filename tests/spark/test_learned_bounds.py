@@ -1,0 +1,86 @@
+"""Learned bounds and blame on Spark: the same numbers from the same arrivals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from pyspark.sql import SparkSession
+
+import interpunct as ip
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+ROWS, BATCH, SEED = 6_000, 500, 11
+
+
+def arrivals() -> pl.DataFrame:
+    """A tuple a tick, most a little late, a few very late."""
+    print("seed", SEED)
+    random = np.random.default_rng(SEED)
+    delay = random.integers(0, 40, ROWS) + (random.random(ROWS) < 0.01) * 400
+    return pl.DataFrame({"id": np.arange(ROWS), "ts": 1000 + np.arange(ROWS) - delay})
+
+
+def flow() -> ip.Flow:
+    flow = ip.Flow("learned")
+    policy = ip.adaptive(completeness=0.99)
+    rows = flow.source("rows", "id bigint, ts bigint", time=ip.external("ts", policy, ets="never"))
+    flow.sink("counts", rows.aggregate(every=100, n="count(*)"))
+    return flow
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> str:
+    arrivals().write_parquet(tmp_path / "rows.parquet")
+    return str(tmp_path / "rows.parquet")
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_learned_bounds_are_the_same_in_process_and_on_spark(
+    spark: SparkSession, recording: str, tmp_path: Path, fused: bool
+) -> None:
+    rows = ip.replay(spark, recording, rows_per_batch=BATCH, partitions=1)
+    query = flow().start(
+        spark, {"rows": rows if fused else rows.select("*")}, checkpoint=str(tmp_path / "c"),
+        sinks={"counts": tmp_path / "out"}, trigger={"availableNow": True},
+    )  # fmt: skip
+    query.await_termination()
+    pages = [arrivals()[i : i + BATCH] for i in range(0, ROWS, BATCH)]
+    expected = flow().run({"rows": pages})
+    late = pl.read_parquet(tmp_path / "c" / "late" / "rows" / "**" / "*.parquet")
+    assert sorted(late["id"]) == sorted(expected.late["rows"]["id"])
+    assert 0 < late.height < 0.02 * ROWS
+    counts = pl.read_parquet(tmp_path / "out" / "**" / "*.parquet")
+    in_time = expected["counts"].head(counts.height)  # in process the feed ends and closes the rest
+    assert sorted(counts.select("ts", "n").rows()) == in_time.select("ts", "n").rows()
+    blamed = query.blame().row(by_predicate=pl.col("operator") == "counts", named=True)
+    assert blamed["source"] == "rows"
+
+
+def test_learned_bounds_without_a_place_to_tell_them_are_refused(
+    spark: SparkSession, recording: str
+) -> None:
+    with pytest.raises(ip.InterpunctError, match=r"flow\.start"):
+        flow().to_df({"rows": ip.replay(spark, recording)})
+
+
+def test_blame_follows_the_stages_back_to_the_source(spark: SparkSession, tmp_path: Path) -> None:
+    for name, ticks in {"a": range(100), "b": range(1)}.items():
+        frame = pl.DataFrame({"k": [1] * len(ticks), "ts": list(ticks)})
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+    flow = ip.Flow("blame")
+    a, b = (flow.source(n, "k bigint, ts bigint", time=ip.external("ts")) for n in "ab")
+    counted = flow.union(a, b, name="both").aggregate(by="k", every=10, n="count(*)", name="by_key")
+    flow.sink("totals", counted.aggregate(every=50, total="sum(n)", name="in_all"))
+    feeds = {n: ip.replay(spark, str(tmp_path / f"{n}.parquet")) for n in "ab"}
+    query = flow.start(
+        spark, feeds, checkpoint=str(tmp_path / "c"), sinks={"totals": tmp_path / "out"},
+        trigger={"availableNow": True},
+    )  # fmt: skip
+    query.await_termination()
+    blamed = {r["operator"]: r["source"] for r in query.blame().iter_rows(named=True)}
+    assert blamed["both"] == "b"
+    assert blamed["totals"] == "b"
