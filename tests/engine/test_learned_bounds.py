@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,3 +64,32 @@ def test_learned_bounds_survive_a_restart() -> None:
             engine.feed("rows", page)
             engine.settle()
     assert whole.operators["rows"].time.to_record() == halves.operators["rows"].time.to_record()  # type: ignore[attr-defined]
+
+
+def test_a_tuple_dated_absurdly_in_the_future_flows_on_but_does_not_move_time() -> None:
+    second = 1_000_000
+    for bounds in (ip.bounds(skew="5s"), ip.adaptive(completeness=0.9, warm_up=1.0)):
+        for future in (None, "1h"):
+            flow = ip.Flow("future")
+            time = ip.external("ts", bounds, ets="never", future=future)
+            rows = flow.source("rows", "ts timestamp", time=time)
+            flow.sink("all", rows)
+            ticks = [[i * second, i * second - second] for i in range(1, 60)]
+            ticks.insert(30, [31_000_000 * second])  # a year ahead
+            frames = [
+                pl.DataFrame({"ts": page, "at": [max(page[0] % (10**14), 0)] * len(page)})
+                for page in ticks
+            ]
+            frames[30] = frames[30].with_columns(at=frames[29]["at"][:1])
+            cast = [f.with_columns(pl.col("ts").cast(pl.Datetime("us", "UTC"))) for f in frames]
+            feed = ip.feed(pl.concat(cast), arrival="at")
+            result = flow.run({"rows": feed}, clock=ip.ScriptedClock())
+            total = sum(len(page) for page in ticks)
+            late = result.late["rows"].height if "rows" in result.late else 0
+            assert result["all"].height + late == total
+            assert (late > 40) == (future is None), (str(bounds), future, late)
+
+
+def test_a_stream_declared_ordered_cannot_have_an_absurd_future() -> None:
+    with pytest.raises(ip.InterpunctError, match="bounds"):
+        ip.external("ts", future="1h")

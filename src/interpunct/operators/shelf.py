@@ -2,8 +2,9 @@
 
 A frame is a list of parts. Appending adds a part and touches no other, in memory as in the state;
 parts are put together when there are many of them and they have doubled what they follow, so that
-ten thousand appends of one tuple cost about as much as one append of ten thousand. The keys are
-in a record of their own: nothing is ever scanned, and what is not touched is not read.
+ten thousand appends of one tuple cost about as much as one append of ten thousand. Nothing is ever
+scanned, and what is not touched is neither read nor written: which parts a key has is in an index,
+of which a record has the last changes and, once the keys are many, a page has the rest.
 
 >>> import polars as pl
 >>> from interpunct.operators.state import DictState
@@ -28,6 +29,8 @@ from interpunct.model.schema import Schema
 from interpunct.operators.state import Record, State
 
 MANY = 16  # parts of a frame before they are put together
+FEW = 32  # keys that the index's record has room for
+INDEX = Schema.of("key bigint, number bigint, rows bigint")
 
 
 @dataclass
@@ -44,12 +47,9 @@ class Shelf:
 
     def __init__(self, state: State, name: str, schema: Schema) -> None:
         self._state, self._name, self._schema = state, name, schema
-        self._index = Record(state, f"{name}#", {"parts": {}, "next": 0})
+        self._index = Record(state, f"{name}#", {"parts": {}, "next": 0, "paged": False})
         self._next: int = self._index["next"]
-        self._parts: dict[int, list[_Part]] = {
-            int(key): [_Part(rows, number=number) for number, rows in parts]
-            for key, parts in self._index["parts"].items()
-        }
+        self._parts = self._indexed()
         self.rows = {key: sum(p.rows for p in parts) for key, parts in self._parts.items()}
         self._dirty: set[int] = set()
         self._obsolete: list[int] = []
@@ -106,12 +106,38 @@ class Shelf:
         for key in self._dirty:
             self._write(self._parts.get(key, []))
         self._index["next"] = self._next
-        self._index["parts"] = {
-            str(key): [[p.number, p.rows] for p in parts] for key, parts in self._parts.items()
-        }
+        self._index_changes()
         self._index.save()
         self._dirty.clear()
         self._obsolete.clear()
+
+    # The index ----------------------------------------------------------------------------------
+
+    def _indexed(self) -> dict[int, list[_Part]]:
+        """Every key's parts: what the page has, but for the keys that changed since."""
+        found: dict[int, list[_Part]] = {}
+        if self._index["paged"]:
+            for key, number, rows in self._page(f"{self._name}#rest").iter_rows():
+                found.setdefault(key, []).append(_Part(rows, number=number))
+        for key, parts in self._index["parts"].items():
+            found[int(key)] = [_Part(rows, number=number) for number, rows in parts]
+        return {key: parts for key, parts in found.items() if parts}
+
+    def _index_changes(self) -> None:
+        """Note the keys that changed. When the record is full everything goes to the page, so that
+        a save costs what changed and not what there is."""
+        changed = self._index["parts"]
+        for key in self._dirty:
+            changed[str(key)] = [[p.number, p.rows] for p in self._parts.get(key, [])]
+            if not changed[str(key)] and not self._index["paged"]:
+                del changed[str(key)]
+        if len(changed) > FEW:
+            rows = [(k, p.number, p.rows) for k, parts in self._parts.items() for p in parts]
+            page = Page(INDEX, pl.DataFrame(rows, INDEX.polars, orient="row"))
+            self._state.put(f"{self._name}#rest", page)
+            self._index.update({"parts": {}, "paged": True})
+
+    # Parts --------------------------------------------------------------------------------------
 
     def _write(self, parts: list[_Part]) -> None:
         """The unwritten parts, which are the last ones, become one page."""
@@ -143,12 +169,14 @@ class Shelf:
     def _loaded(self, part: _Part) -> pl.DataFrame:
         if part.frame is None:
             assert part.number is not None
-            stored = self._state.get(self._at(part.number))
-            if not isinstance(stored, Page):
-                where = f"{self._name}@{part.number}"
-                raise LookupError(f"the state has no page {where!r} though its index names it")
-            part.frame = stored.frame
+            part.frame = self._page(self._at(part.number))
         return part.frame
+
+    def _page(self, at: str) -> pl.DataFrame:
+        stored = self._state.get(at)
+        if not isinstance(stored, Page):
+            raise LookupError(f"the state has no page {at!r} though its index names it")
+        return stored.frame
 
     def _at(self, number: int) -> str:
         return f"{self._name}@{number}"

@@ -110,7 +110,8 @@ class Source(SourceOperator):
         for late in sound.late:
             emission.extend(self.tuples(late, port=1))
         if kind is not TimeKind.LATENT and sound.frame.height:
-            self.time.observe(self._greatest(sound.frame) if shared is None else shared, now)
+            greatest = self._greatest(sound.frame, now) if shared is None else shared
+            self.time.observe(greatest, now)
             if self.time.promises:
                 emission.extend(self._speak(self.time.mature(now)))
         return emission
@@ -164,14 +165,21 @@ class Source(SourceOperator):
             column = column.new_from_index(0, frame.height)
         return frame.hstack([column])
 
-    def _greatest(self, frame: pl.DataFrame) -> int:
-        return int(self.output.ticks(frame).max())  # type: ignore[arg-type]
+    def _greatest(self, frame: pl.DataFrame, now: int) -> int:
+        """The greatest timestamp that can be believed, or what it was before."""
+        ticks = self._believed(self.output.ticks(frame), now)
+        return int(ticks.max()) if ticks.len() else self.time.greatest  # type: ignore[arg-type]
+
+    def _believed(self, ticks: pl.Series, now: int) -> pl.Series:
+        """The timestamps that may move time: not those absurdly in the future."""
+        limit = self.time.spec.believable(now)
+        return ticks if limit is None else ticks.filter(ticks <= limit)
 
     def _learn(self, frame: pl.DataFrame, now: int) -> None:
         """From every tuple whose time makes sense, the late ones before all."""
         assert self.time.learned is not None
         ticks = self.output.ticks(frame)
-        ticks = ticks.filter(ticks.is_between(*self.output.time_range))
+        ticks = self._believed(ticks.filter(ticks.is_between(*self.output.time_range)), now)
         if not ticks.len():
             return
         values = ticks.to_numpy()
@@ -217,11 +225,15 @@ class Source(SourceOperator):
         return (self._reached(frame) - bounds.skew).clip(lower_bound=self.time.given)
 
     def _reached(self, frame: pl.DataFrame) -> pl.Series:
-        """The greatest timestamp before each tuple, not counting tuples that come too late."""
+        """The greatest timestamp before each tuple, not counting tuples that come too late or are
+        dated absurdly in the future."""
         ticks = self.output.ticks(frame)
         late = ticks <= self.time.given
         for pattern in self._own:
             late |= pattern.mask(frame)
+        limit = self.time.spec.believable(self._clock.now())
+        if limit is not None:
+            late |= ticks > limit
         ticks = ticks.set(late, self.time.greatest)
         before = ticks.cum_max().shift(1).fill_null(self.time.greatest)
         return before.clip(lower_bound=self.time.greatest)

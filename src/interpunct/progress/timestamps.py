@@ -76,6 +76,19 @@ class TimeSpec:
     attribute: str | None
     bounds: Bounds | Adaptive | None = None
     ets: Ets = field(default_factory=Ets)
+    future: int | None = None  # how far after the clock a tuple may be dated and still move time
+
+    def __post_init__(self) -> None:
+        if self.future is not None and self.ordered:
+            raise FlowError(
+                f"external({self.attribute!r})", "bounds=… where future=… is given",
+                "a stream declared ordered",
+                "An order that one absurd tuple breaks is none: give bounds(skew=…).",
+            )  # fmt: skip
+
+    def believable(self, now: int) -> int | None:
+        """The greatest timestamp that moves time at this moment of the clock; None for any."""
+        return None if self.future is None else now + self.future
 
     @property
     def ordered(self) -> bool:
@@ -87,7 +100,8 @@ class TimeSpec:
         if self.kind is TimeKind.LATENT:
             return "latent"
         disorder = "ordered" if self.bounds is None else f"bounds {self.bounds}"
-        return f"{self.kind.value} {self.attribute}, {disorder}, ETS {self.ets}"
+        ahead = "" if self.future is None else f", future {format_duration(self.future)}"
+        return f"{self.kind.value} {self.attribute}, {disorder}, ETS {self.ets}{ahead}"
 
 
 def _mode(ets: Ets | str) -> Ets:
@@ -95,11 +109,20 @@ def _mode(ets: Ets | str) -> Ets:
 
 
 def external(
-    attribute: str, bounds: Bounds | Adaptive | None = None, ets: Ets | str = "on-demand"
+    attribute: str,
+    bounds: Bounds | Adaptive | None = None,
+    ets: Ets | str = "on-demand",
+    *,
+    future: str | timedelta | int | None = None,
 ) -> TimeSpec:
     """Stamped by the application, in `attribute`; ordered unless `bounds` say how disordered, or
-    that it is to be learned: ``external("ts", bounds=adaptive(completeness=0.999))``."""
-    return TimeSpec(TimeKind.EXTERNAL, attribute, bounds, _mode(ets))
+    that it is to be learned: ``external("ts", bounds=adaptive(completeness=0.999))``.
+
+    A tuple dated more than `future` after the clock flows on but does not move time, so that one
+    wrong clock at a source does not make everything else late.
+    """
+    ahead = None if future is None else duration(future, "external(future=…)")
+    return TimeSpec(TimeKind.EXTERNAL, attribute, bounds, _mode(ets), ahead)
 
 
 def internal(attribute: str, ets: Ets | str = "on-demand") -> TimeSpec:

@@ -20,6 +20,7 @@ from interpunct.flow.pushdown import Prefix
 from interpunct.model.page import Page
 from interpunct.model.schema import START_OF_TIME, Schema, TimeKind
 from interpunct.progress.adaptive import Adaptive
+from interpunct.progress.clock import RealClock
 from interpunct.progress.confidence import PageSketch, lateness, sketched
 from interpunct.progress.timestamps import TimeSpec
 from interpunct.spark.hints import Hint, Hints, current_batch
@@ -114,10 +115,12 @@ class Ingest:
         return frame.filter(sure), frame.filter(~sure)
 
     def _ticks(self, frame: pl.DataFrame) -> pl.Series:
-        """The times that make sense."""
+        """The times that make sense, and may move time: not those absurdly in the future."""
         if self.schema.time is None:
             return pl.Series(dtype=pl.Int64)
         low, high = self.schema.time_range
+        limit = self.time.believable(RealClock().now())
+        high = high if limit is None else min(high, limit)
         ticks = self.schema.ticks(frame)
         least, greatest = _as_int(ticks.min()), _as_int(ticks.max())
         if least is None or greatest is None or (least >= low and greatest <= high):
