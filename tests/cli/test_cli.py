@@ -19,6 +19,12 @@ COMMANDS = [
     ["lab"],
     ["lab", "ets-latency"],
     ["lab", "ets-memory"],
+    ["lab", "disorder"],
+    ["lab", "heartbeats"],
+    ["lab", "plan-heartbeats"],
+    ["lab", "many-sources"],
+    ["lab", "idle-source"],
+    ["lab", "throughput"],
     ["lab", "bench"],
 ]
 SHORT = ["lab", "ets-memory", "--seconds", "2", "--workers", "0"]

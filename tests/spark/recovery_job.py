@@ -1,6 +1,6 @@
 """A bounded job as a program of its own, to be killed: files in, files out.
 
-python -m tests.spark.recovery_job FOLDER
+python -m tests.spark.recovery_job FOLDER [MASTER]
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def job() -> ip.Flow:
     return flow
 
 
-def main(folder: Path) -> None:
-    spark = ip.session(2)
+def main(folder: Path, master: str | None = None) -> None:
+    spark = ip.session(2, master=master)
     flow = job()
     feeds = {
         n.name: spark.readStream.schema(spark_schema(n.raw))
@@ -44,4 +44,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

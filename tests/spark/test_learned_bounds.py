@@ -84,3 +84,30 @@ def test_blame_follows_the_stages_back_to_the_source(spark: SparkSession, tmp_pa
     blamed = {r["operator"]: r["source"] for r in query.blame().iter_rows(named=True)}
     assert blamed["both"] == "b"
     assert blamed["totals"] == "b"
+
+
+def test_a_source_of_another_stage_tells_the_time_of_a_silent_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Two windows, by key and over all, are in stages of their own; `b` never sends."""
+    for name, ticks in {"a": list(range(0, 100, 5)), "b": []}.items():
+        frame = pl.DataFrame({"k": [1] * len(ticks), "ts": ticks}, schema_overrides={"ts": pl.Int64,
+                             "k": pl.Int64})  # fmt: skip
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+
+    def flow() -> ip.Flow:
+        flow = ip.Flow("shared", skew=ip.distributed_sensors({"a": 2, "b": 3}))
+        time = ip.external("ts", ip.bounds(skew=3), ets="never")
+        a, b = (flow.source(n, "k bigint, ts bigint", time=time) for n in "ab")
+        both = flow.union(a, b).aggregate(by="k", every=10, n="count(*)")
+        flow.sink("counts", both.aggregate(every=20, n="sum(n)"))
+        return flow
+
+    feeds = {n: ip.replay(spark, str(tmp_path / f"{n}.parquet"), rows_per_batch=7) for n in "ab"}
+    query = flow().start(
+        spark, feeds, checkpoint=str(tmp_path / "c"), sinks={"counts": tmp_path / "out"},
+        trigger={"availableNow": True},
+    )  # fmt: skip
+    query.await_termination()
+    counts = pl.read_parquet(tmp_path / "out" / "**" / "*.parquet")
+    assert sorted(counts.select("ts", "n").rows()) == [(0, 4), (20, 4), (40, 4), (60, 4)]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.spark.recovery_job import job
@@ -18,11 +19,13 @@ from tests.spark.test_parity import read
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow]
 
 KILLS = 10
+EXECUTOR_KILLS = 4
+EXECUTORS = "local-cluster[2,1,1024]"  # processes of their own, which the driver starts again
 ROOT = Path(__file__).parents[2]
 
 
-def launch(folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.spark.recovery_job", str(folder)]
+def launch(folder: Path, *master: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.spark.recovery_job", str(folder), *master]
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
 
@@ -53,6 +56,34 @@ def ended(process: subprocess.Popen[bytes], within: float) -> bool:
     return True
 
 
+def executors(process: subprocess.Popen[bytes]) -> list[int]:
+    """The executor processes of a driver, which are in its process group."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (path / "cmdline").read_bytes()
+            mine = os.getpgid(int(path.name)) == process.pid
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended since
+        if mine and b"CoarseGrainedExecutorBackend" in command:
+            found.append(int(path.name))
+    return sorted(found)
+
+
+def kill_executor(process: subprocess.Popen[bytes], folder: Path, dice: random.Random) -> bool:
+    """SIGKILL one executor, some time after the next batch; the driver goes on."""
+    target = committed(folder) + 1
+    while committed(folder) < target or not executors(process):
+        if ended(process, 0.05):
+            return False
+    if ended(process, dice.uniform(0, 1.5)):
+        return False
+    victims = executors(process)
+    if victims:
+        os.kill(dice.choice(victims), signal.SIGKILL)
+    return bool(victims)
+
+
 def test_ten_kills_of_the_driver_leave_every_row_exactly_once(tmp_path: Path) -> None:
     seed = 20
     print("seed", seed)
@@ -70,8 +101,29 @@ def test_ten_kills_of_the_driver_leave_every_row_exactly_once(tmp_path: Path) ->
     process = launch(tmp_path)
     assert process.wait(300) == 0, (tmp_path / "log").read_text()[-3000:]
     assert kills == KILLS, "the job ended before it could be killed often enough"
-    found = {name: read(tmp_path / "out" / name) for name in ("joined", "total")}
-    late = tmp_path / "checkpoint" / "late" / "c"
+    check_rows(tmp_path, expected)
+
+
+def test_killed_executors_leave_every_row_exactly_once(tmp_path: Path) -> None:
+    seed = 21
+    print("seed", seed)
+    dice = random.Random(seed)
+    data = [{n: b[n] for n in ("a", "c")} for b in batches(count=12)]
+    write_files(data, tmp_path)
+    expected = in_process(job(), data)
+    process = launch(tmp_path, EXECUTORS)
+    kills = 0
+    while kills < EXECUTOR_KILLS and process.poll() is None:
+        kills += kill_executor(process, tmp_path, dice)
+    assert process.wait(300) == 0, (tmp_path / "log").read_text()[-3000:]
+    assert kills == EXECUTOR_KILLS, "the job ended before executors were killed often enough"
+    check_rows(tmp_path, expected)
+
+
+def check_rows(folder: Path, expected: dict[str, pl.DataFrame]) -> None:
+    """What the job wrote is what the engine delivers in process."""
+    found = {name: read(folder / "out" / name) for name in ("joined", "total")}
+    late = folder / "checkpoint" / "late" / "c"
     if late.exists():
         found["late:c"] = read(late)
     assert set(found) == set(expected)

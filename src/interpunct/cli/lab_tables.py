@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.table import Table
 
 from interpunct.lab import bench as benchmark
@@ -13,19 +14,23 @@ from interpunct.lab import plan_heartbeats as plans
 
 
 def disorder_table(numbers: dict[str, Any]) -> Table:
-    table = Table(title="Three ways with disorder")
-    for column in ("stream", "δ s"):
-        table.add_column(column)
+    table = Table(title="Three ways with disorder", box=SIMPLE, padding=(0, 1, 0, 0))
+    table.add_column("stream, δ", no_wrap=True)
     table.add_column("way", no_wrap=True)
-    for column in ("size", "mean s", "p99 s", "tuple wait s", "rows held", "lost %"):
-        table.add_column(column, justify="right")
+    for column in ("size", "mean s", "p99 s", "tuple s", "held", "lost %"):
+        table.add_column(column, justify="right", no_wrap=True)
     for name, stream in numbers["streams"].items():
         for delay, ways in stream["delays_s"].items():
             for way, o in ways.items():
-                size = "" if o["slack"] is None else f"{o['slack']:,}"
-                waits = (f"{o[key]:,.2f}" for key in ("mean_s", "p99_s", "tuple_wait_s"))
+                size = "" if o["slack"] is None else f"{o['slack']}"
+                waits = (f"{o[key]:.1f}" for key in ("mean_s", "p99_s", "tuple_wait_s"))
                 table.add_row(
-                    name, delay, way, size, *waits, f"{o['peak']:,}", f"{100 * o['loss']:.3f}"
+                    f"{name}, {delay} s",
+                    way,
+                    size,
+                    *waits,
+                    f"{o['peak']}",
+                    f"{100 * o['loss']:.3f}",
                 )
         table.add_section()
     if numbers["left_out"]:

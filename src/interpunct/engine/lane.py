@@ -17,6 +17,7 @@ from interpunct.engine.blame import ENTRY, EXPORT, Blame, blame
 from interpunct.engine.component import Component
 from interpunct.engine.lane_source import Entry, Facts, LaneSource
 from interpunct.engine.metrics import Metrics
+from interpunct.engine.shared_time import SharedTime
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Context, Node, Ref, SinkNode, SourceNode, TimerNode
 from interpunct.flow.planner import Stage
@@ -96,6 +97,7 @@ class Lane:
         self._prefixes = {
             n.name: prefix_of(graph, stage, n.name) for n in graph.sources if n.name in stage.nodes
         }
+        self._shared = None if graph.skew is None else SharedTime(graph.skew, state)
         self._component = Component(
             list(self._vertices.values()), self._clock, Metrics(), self._keep_late
         )
@@ -109,10 +111,23 @@ class Lane:
                 self._enter_source(vertex, operator, batch)
             elif isinstance(operator, Entry):
                 self._component.enter(vertex, operator.on_batch(batch.pages.get(_ref(name), ())))
+        self._tell(batch)
         self._component.wake()
         while self._component.step():
             pass
         return self._output()
+
+    def _tell(self, batch: LaneBatch) -> None:
+        """What the batch's tuples say of the times of all sources, those of other stages too."""
+        if self._shared is None:
+            return
+        for name, facts in sorted(batch.facts.items()):
+            if facts.least is not None and facts.greatest is not None:
+                self._shared.arrived(name, facts.rows, facts.least, facts.greatest, batch.now)
+        for name, heartbeat in self._shared.heartbeats(batch.now).items():
+            vertex = self._vertices.get(name)
+            if vertex is not None and isinstance(vertex.operator, LaneSource):
+                self._component.enter(vertex, vertex.operator.told(heartbeat))
 
     def _enter_source(self, vertex: Vertex, source: LaneSource, batch: LaneBatch) -> None:
         """What went through the prefix enters behind it, with what the lane itself lets in."""
@@ -160,6 +175,8 @@ class Lane:
     def save(self) -> None:
         for vertex in self._vertices.values():
             vertex.operator.save()
+        if self._shared is not None:
+            self._shared.save()
 
     def held(self) -> dict[str, Held]:
         return {name: v.operator.held() for name, v in self._vertices.items()}
@@ -170,12 +187,17 @@ class Lane:
             {name: self._sink(name).reached for name in self._frames},
             {name: pl.concat(frames) for name, frames in self._late.items()},
             {ref: export.page() for ref, export in self._exports.items()},
-            self._component.wake_at(),
+            self._wake_at(),
         )
         for frames in self._frames.values():
             frames.clear()
         self._late.clear()
         return output
+
+    def _wake_at(self) -> int | None:
+        shared = None if self._shared is None else self._shared.next_moment()
+        moments = [m for m in (self._component.wake_at(), shared) if m is not None]
+        return min(moments, default=None)
 
     def _sink(self, name: str) -> Sink:
         sink = self._vertices[name].operator

@@ -13,6 +13,7 @@ from interpunct.engine.blame import blame, table
 from interpunct.engine.component import Component
 from interpunct.engine.feeds import Peekable, as_feed, replayed
 from interpunct.engine.metrics import Metrics
+from interpunct.engine.shared_time import SharedTime
 from interpunct.engine.trace import Trace
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Context, GateNode, SinkNode, SourceNode
@@ -20,6 +21,7 @@ from interpunct.model.errors import FeedError, FlowError
 from interpunct.model.feedback import Feedback
 from interpunct.model.page import Page
 from interpunct.operators.contract import Held, Operator
+from interpunct.operators.source import Source
 from interpunct.operators.state import DictState, Scoped, State
 from interpunct.progress.clock import Clock, RealClock, ScriptedClock
 
@@ -82,6 +84,8 @@ class Engine:
             for c in graph.components()
         ]
         self._home = {v.name: (c, v) for c in self.components for v in c.vertices}
+        self._shared = None if graph.skew is None else SharedTime(graph.skew, self.state)
+        self._untold = False  # whether something was told of the sources' times since the last step
 
     def _context(self, name: str, deliver: Deliver | None) -> Context:
         scope = Scoped(self.state, name)
@@ -90,6 +94,8 @@ class Engine:
     def feed(self, source: str, page: Page) -> None:
         component, vertex = self._home[source]
         component.feed(vertex, page)
+        if self._shared is not None and isinstance(vertex.operator, Source):
+            self._share(self._shared, vertex.operator, page)
 
     def finish(self, source: str) -> None:
         component, vertex = self._home[source]
@@ -99,8 +105,24 @@ class Engine:
         component, vertex = self._home[node]
         component.send_feedback(vertex, feedback)
 
+    def _share(self, shared: SharedTime, source: Source, page: Page) -> None:
+        span = source.span(page.frame) if page.height and source.output.time else None
+        if span is not None:
+            shared.arrived(source.name, *span, self.clock.now())
+            self._untold = True
+
+    def _tell(self, shared: SharedTime) -> None:
+        """Every page of this instant is in: what they say of the sources' times."""
+        self._untold = False
+        for name, heartbeat in shared.heartbeats(self.clock.now()).items():
+            component, vertex = self._home[name]
+            assert isinstance(vertex.operator, Source)
+            component.enter(vertex, vertex.operator.told(heartbeat))
+
     def step(self) -> bool:
         """One turn of every component that has something to do."""
+        if self._untold and self._shared is not None:
+            self._tell(self._shared)
         moved = [component.step() for component in self.components]
         return any(moved)
 
@@ -111,9 +133,12 @@ class Engine:
 
     def wake_at(self) -> int | None:
         moments = [c.wake_at() for c in self.components]
+        if self._shared is not None:
+            moments.append(self._shared.next_moment())
         return min((m for m in moments if m is not None), default=None)
 
     def wake(self) -> None:
+        self._untold = True
         for component in self.components:
             component.wake()
 
@@ -137,6 +162,8 @@ class Engine:
         """Write every operator's changes to the state."""
         for operator in self.operators.values():
             operator.save()
+        if self._shared is not None:
+            self._shared.save()
         return self.state
 
     def _keep_late(self, node: str, page: Page) -> None:

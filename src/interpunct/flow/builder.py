@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from interpunct.flow.explain import explain
 from interpunct.flow.graph import Graph
 from interpunct.flow.labels import Heartbeats
 from interpunct.flow.nodes import MergeNode, Node, Ref, SinkNode, SourceNode, UnionNode
 from interpunct.flow.stream import FlowStream
+from interpunct.model.durations import duration
 from interpunct.model.errors import FlowError, SchemaError
 from interpunct.model.schema import Schema, TimeKind
+from interpunct.progress.skew import BoundsMatrix, Skew
 from interpunct.progress.timestamps import TimeSpec, latent
 
 
@@ -21,6 +24,10 @@ class FlowBuilder:
     below them; "query", for all sources of the query; "memory", for as many as keep results from
     piling up, given each operator's tuples out per tuple in (`selectivity`, which the
     `selectivities` of a result are). The results are the same.
+
+    `skew` bounds how far the sources' times can be apart, so that one tells the time of another
+    that is silent (Heartbeats sections 2 and 3); after `timeout` without a tuple on any of them,
+    what has come is taken for all there is. `needs_timeout` says whether one is needed.
     """
 
     def __init__(
@@ -29,15 +36,28 @@ class FlowBuilder:
         *,
         heartbeats: str = "operator",
         selectivity: Mapping[str, float] | None = None,
+        skew: BoundsMatrix | None = None,
+        timeout: str | timedelta | int | None = None,
     ) -> None:
         self.name = name
+        limit = None if timeout is None else duration(timeout, "Flow(timeout=…)")
+        self.skew = None if skew is None else Skew(skew, limit)
+        if skew is None and timeout is not None:
+            raise FlowError(
+                f"flow {name!r}", "skew=… with timeout=…", "a timeout alone", "Give both."
+            )
         self.heartbeats = Heartbeats(heartbeats, selectivity or {})
         self._built = Graph(name)
 
     @property
     def graph(self) -> Graph:
         """The graph that runs: what was built, with the gates that its heartbeats ask for."""
-        return self.heartbeats.planned(self._built)
+        graph = self.heartbeats.planned(self._built)
+        graph.skew = self.skew
+        if self.skew is not None:
+            external = [n.name for n in graph.sources if n.time.kind is TimeKind.EXTERNAL]
+            self.skew.check(self.name, external)
+        return graph
 
     @property
     def nodes(self) -> dict[str, Node]:

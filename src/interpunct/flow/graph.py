@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from interpunct.flow.nodes import Node, SinkNode, SourceNode, TimerNode
 from interpunct.model.errors import FlowError
+from interpunct.progress.skew import Skew
 
 
 class Graph:
@@ -13,6 +14,7 @@ class Graph:
 
     def __init__(self, name: str, nodes: Iterable[Node] = ()) -> None:
         self.name = name
+        self.skew: Skew | None = None  # how the times of its sources are related
         self.nodes: dict[str, Node] = {}
         for node in nodes:
             self.add(node)

@@ -49,7 +49,8 @@ PUNCTUATION, SORT, SAME_WAIT, SAME_LOSS = WAYS = (
 )  # fmt: skip
 MEASURE = {
     "latency": "from the end of a window, on the clock, until its results leave; each window "
-    "counts once, but for those that end within the greatest delay of the end of the stream",
+    "counts once, but for those that end within the greatest delay of the end of the stream; one "
+    "that only the end of the stream closes counts with the age it has reached",
     "tuple_wait": "from the arrival of a tuple until the aggregate is given it, in the mean",
     "peak": "greatest sum over all operators of the rows they hold after a step: tuples in the "
     "sort, one row for each key of a page in the open windows of the aggregate",
@@ -291,9 +292,11 @@ def plot_disorder(result: Disorder, path: Path) -> None:
         for way, marker in zip(WAYS, "osv^", strict=True):
             found = [ways[way] for ways in by_delay.values()]
             waits = [o.mean_s for o in found]
-            lost.plot(waits, [100 * o.loss for o in found], marker=marker, label=way, alpha=0.7)
+            lost.plot(
+                waits, [100 * max(o.loss, 1e-6) for o in found], marker=marker, label=way, alpha=0.7
+            )
             held.plot(waits, [o.peak for o in found], marker=marker, label=way, alpha=0.7)
-        lost.set(yscale="symlog", xscale="log", ylabel="lost, %", title=stream)
+        lost.set(yscale="log", xscale="log", ylabel="lost, %", title=stream)
         held.set(yscale="log", xscale="log", ylabel="rows held at most", title=stream)
         for axes in (lost, held):
             axes.set_xlabel("mean latency of a window, s")

@@ -130,6 +130,19 @@ class Source(SourceOperator):
             self._own = [*kept, promised.pattern]
         return Emission([(0, Page(self.output, self.output.empty(), (promised,)))])
 
+    def told(self, heartbeat: int) -> Emission:
+        """Others have told how far this source's time has come."""
+        return self._speak(self.time.give(heartbeat))
+
+    def span(self, frame: pl.DataFrame) -> tuple[int, int, int] | None:
+        """How many tuples have a time to be believed, the least and the greatest of these."""
+        ticks = self.output.ticks(frame)
+        ticks = ticks.filter(ticks.is_between(*self.output.time_range))
+        ticks = self._believed(ticks, self._clock.now())
+        if not ticks.len():
+            return None
+        return ticks.len(), int(ticks.min()), int(ticks.max())  # type: ignore[arg-type]
+
     def wake_at(self) -> int | None:
         return self.time.next_moment()
 

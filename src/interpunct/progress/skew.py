@@ -20,7 +20,7 @@ True
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
@@ -298,3 +298,26 @@ def needs_timeout(bounds: BoundsMatrix) -> TimeoutNeed:
     streams pause, which is when a timeout would be needed.
     """
     return TimeoutNeed(bounds.lead())
+
+
+@dataclass(frozen=True)
+class Skew:
+    """The bounds between a flow's sources, and how long a silence of all of them may last before
+    what has come is taken for all there is (the timeout of section 3.3, in microseconds)."""
+
+    bounds: BoundsMatrix
+    timeout: int | None = None
+
+    def check(self, flow: str, sources: Collection[str]) -> None:
+        """An error unless the flow has every source of the matrix, with an external time."""
+        unknown = [name for name in self.bounds.names if name not in sources]
+        if unknown:
+            raise FlowError(
+                f"flow {flow!r}, skew=…",
+                f"bounds between sources with external time: {', '.join(sources) or 'none'}",
+                ", ".join(unknown), "Use the names of the flow's sources.",
+            )  # fmt: skip
+
+    def __str__(self) -> str:
+        limit = "" if self.timeout is None else f"\ntimeout {format_duration(self.timeout)}"
+        return f"{self.bounds}{limit}"

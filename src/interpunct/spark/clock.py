@@ -34,6 +34,8 @@ class WakeFile:
         self.path = Path(path)
 
     def write(self, moment: int | None) -> None:
+        """Where the flow's driver runs, which on Spark Connect is not where it was started."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=self.path.parent)
         with os.fdopen(handle, "w") as out:
             out.write("" if moment is None else str(moment))

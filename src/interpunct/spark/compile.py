@@ -76,6 +76,7 @@ def ingested(program: Program, source: SourceNode, frame: DataFrame) -> DataFram
     ingest = Ingest(
         program.graph, source.name, schema, source.time,
         program.targets(source.name), program.lane_ids, program.hints,
+        program.listeners(source.name),
     )  # fmt: skip
     return fused(frame, ingest, source.raw) or checked.mapInArrow(ingest, WIRE)
 

@@ -56,6 +56,7 @@ class Ingest:
     targets: tuple[Target, ...]
     lane_ids: tuple[int, ...]
     hints: Hints | None = None
+    listeners: tuple[int, ...] = ()  # stages that only want the facts
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self.pages(self._chunks(batches))
@@ -140,6 +141,9 @@ class Ingest:
         self, seen: Facts, raw: list[pl.DataFrame], entering: list[list[pl.DataFrame]]
     ) -> Iterator[Row]:
         late = seen.late[0] if seen.late else None
+        for stage in self.listeners:
+            for lane in self.lane_ids:
+                yield Row(lane, stage, self.source, 0, seen.rows, seen.greatest, seen.least)
         for target, frames in zip(self.targets, entering, strict=True):
             mine = self._pages(pl.concat(frames), target.entry_keys) if frames else {}
             theirs = self._pages(pl.concat(raw), target.keys) if raw else {}

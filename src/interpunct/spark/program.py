@@ -69,6 +69,15 @@ class Program:
         entered = [s for s in self.stages if ref in s.keys]
         return tuple(self._target(stage, source, stage.keys[ref]) for stage in entered)
 
+    def listeners(self, source: str) -> tuple[int, ...]:
+        """The stages a source does not enter but whose sources' times it tells."""
+        skew = self.graph.skew
+        if skew is None or source not in skew.bounds.names:
+            return ()
+        entered = {t.stage for t in self.targets(source)}
+        related = {t.stage for name in skew.bounds.names for t in self.targets(name)}
+        return tuple(sorted(related - entered))
+
     def _target(self, stage: Stage, source: str, keys: tuple[str, ...]) -> Target:
         prefix = prefix_of(self.graph, stage, source)
         names = keys
@@ -96,6 +105,8 @@ class Program:
         keys = self.stages[stage].keys
         described["lane keys"] = "; ".join(f"{r}: {', '.join(a)}" for r, a in keys.items())
         described["lanes"] = str(self.lanes)
+        if self.graph.skew is not None:
+            described["skew"] = str(self.graph.skew)
         return described
 
     def check(self, stage: int, stored: bytes | None) -> bytes:

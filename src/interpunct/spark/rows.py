@@ -36,7 +36,8 @@ def as_rows(frame: pl.DataFrame, schema: Schema, stream: str) -> pd.DataFrame:
     becomes a Python object."""
     import pandas as pd
 
-    table = frame.rename({name: row_column(name) for name in schema.names}).to_arrow()
+    renamed = frame.rename({name: row_column(name) for name in schema.names})
+    table = renamed.rechunk().to_arrow().combine_chunks()  # PySpark takes one chunk a column
     constants = {"stage": pa.scalar(OUT, pa.int32()), "stream": pa.scalar(stream)}
     for field in WIRE_ARROW:
         value = constants.get(field.name, pa.scalar(None, field.type))

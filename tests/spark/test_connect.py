@@ -1,0 +1,48 @@
+"""On Spark Connect everything runs as on a session of the classic kind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from interpunct.spark.clock import WakeFile
+from tests.spark.recovery_job import job
+from tests.spark.scenario import batches, comparable, in_process, write_files
+from tests.spark.test_parity import read
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_flows_and_synchronized_streams_run_on_connect(tmp_path: Path) -> None:
+    data = [{n: b[n] for n in ("a", "c")} for b in batches(count=3)]
+    write_files(data, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.spark.connect_job", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert told["session"].startswith("pyspark.sql.connect")
+    assert {"joined", "total"} <= set(told["blamed"])
+    out, expected = tmp_path / "out", in_process(job(), data)
+    for name in ("joined", "total"):
+        assert comparable(read(out / name)) == comparable(expected[name]) != [], name
+    assert comparable(read(out / "to_df")) == comparable(expected["total"])
+    a = comparable(pl.concat(b["a"] for b in data))
+    assert comparable(read(out / "synchronized")) == a
+    assert comparable(read(out / "replayed")) == a
+
+
+def test_a_wake_file_needs_no_folder_made_where_the_flow_was_started(tmp_path: Path) -> None:
+    """Over Connect the driver is on another machine than the client that chose the path."""
+    wake = WakeFile(tmp_path / "elsewhere" / "wake")
+    assert wake.read() is None
+    wake.write(7)
+    assert wake.read() == 7
