@@ -90,6 +90,12 @@ def test_a_tuple_dated_absurdly_in_the_future_flows_on_but_does_not_move_time() 
             assert (late > 40) == (future is None), (str(bounds), future, late)
 
 
+def test_numbers_have_no_future_to_compare_with_the_clock() -> None:
+    time = ip.external("ts", ip.bounds(skew=3), future="1h")
+    with pytest.raises(ip.InterpunctError, match="timestamp"):
+        ip.Flow("numbers").source("rows", "ts bigint", time=time)
+
+
 def test_a_stream_declared_ordered_cannot_have_an_absurd_future() -> None:
     with pytest.raises(ip.InterpunctError, match="bounds"):
         ip.external("ts", future="1h")

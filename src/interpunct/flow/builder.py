@@ -82,6 +82,11 @@ class FlowBuilder:
         where = f"source {name!r}"
         if spec.kind is TimeKind.EXTERNAL and str(spec.attribute) not in raw:
             raise SchemaError.unknown_attribute(where, str(spec.attribute), raw.names)
+        if spec.future is not None and raw[str(spec.attribute)].dtype.is_integer():
+            raise SchemaError.wrong_type(
+                f"{where}, future=…", str(spec.attribute), "a timestamp, to compare with the clock",
+                raw[str(spec.attribute)].type,
+            )  # fmt: skip
         if spec.kind is TimeKind.INTERNAL and str(spec.attribute) in raw:
             raise SchemaError(
                 where, "a new name for the time the system adds", repr(spec.attribute),
