@@ -120,15 +120,17 @@ def replay(
     rows_per_batch: int | None = None,
     partitions: int = 2,
     columns: Sequence[str] | None = None,
+    finish: bool = False,
 ) -> DataFrame:
     """Recorded rows (Parquet, CSV, JSON Lines) as a streaming DataFrame.
 
     With `speed` rows come when their `arrival` says, 1.0 being the speed of the recording;
-    without, as fast as they are taken, `rows_per_batch` at a time.
+    without, as fast as they are taken, `rows_per_batch` at a time. With `finish` a flow that is
+    given this DataFrame as it is learns that nothing follows the last row, and waits no longer.
     """
     from interpunct.spark.replay import replay
 
     return replay(
         spark, path, arrival=arrival, speed=speed,
-        rows_per_batch=rows_per_batch, partitions=partitions, columns=columns,
+        rows_per_batch=rows_per_batch, partitions=partitions, columns=columns, finish=finish,
     )  # fmt: skip

@@ -66,3 +66,13 @@ def test_when_all_have_finished_nobody_is_to_blame() -> None:
         engine.finish(name)
     engine.settle()
     assert "union" not in engine.blame()["operator"].to_list()
+
+
+def test_a_sink_that_has_heard_nothing_waits_for_any_tuple() -> None:
+    flow = ip.Flow("nothing")
+    flow.sink("out", flow.source("a", "ts timestamp", time=ip.external("ts")))
+    flow.sink("untimed", flow.source("b", "v bigint"))
+    engine = Engine(flow.graph, ip.ScriptedClock())
+    (blamed,) = engine.blame().iter_rows(named=True)
+    assert (blamed["operator"], blamed["source"]) == ("out", "a")
+    assert blamed["release"] == "any tuple"

@@ -50,8 +50,10 @@ def blame(vertices: Iterable[Vertex]) -> list[Blame]:
     come next."""
     found = []
     for vertex in vertices:
+        need: Demand | None = None
         if isinstance(vertex.operator, Sink):
-            need: Demand | None = Demand(0, vertex.operator.reached + 1)
+            if vertex.operator.inputs[0].schema.time is not None:
+                need = Demand(0, vertex.operator.reached + 1)
         else:
             need = vertex.operator.needs()
         culprit = None if need is None else _culprit(vertex, need)
@@ -137,7 +139,8 @@ def _release(source: Source, wanted: int) -> str:
         return "more tuples: how late they are is still being learned"
     bounds = time.bounds
     stamp = wanted + (bounds.skew if bounds is not None else 1)
-    if not START_OF_TIME < stamp < END_OF_TIME:
+    low, high = schema.time_range
+    if not low <= stamp <= high:
         return "any tuple"
     said = f"a tuple stamped {schema.value_of(stamp)} or later"
     if bounds is None or time.arrived is None or time.spec.ets.mode == "never":

@@ -42,6 +42,7 @@ class LaneBatch:
     raw: dict[str, list[pl.DataFrame]] = field(default_factory=dict)  # by source, unchecked
     entering: dict[str, list[pl.DataFrame]] = field(default_factory=dict)  # by source, after prefix
     pages: dict[Ref, list[tuple[int, Page]]] = field(default_factory=dict)  # from earlier lanes
+    finished: set[str] = field(default_factory=set)  # sources that will send nothing more
 
 
 @dataclass
@@ -140,6 +141,8 @@ class Lane:
             entering += self._accepted(prefix, emission)
             self._enter_behind(prefix, stacked(entering))
         self._component.enter(vertex, emission)
+        if source.name in batch.finished:
+            self._component.finish(vertex)
 
     def _accepted(self, prefix: Prefix, emission: Emission) -> list[pl.DataFrame]:
         """Take accepted tuples out of an emission and through the prefix, to enter with the rest

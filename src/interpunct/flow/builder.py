@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from interpunct.flow.explain import explain
@@ -14,7 +15,7 @@ from interpunct.model.durations import duration
 from interpunct.model.errors import FlowError, SchemaError
 from interpunct.model.schema import Schema, TimeKind
 from interpunct.progress.skew import BoundsMatrix, Skew
-from interpunct.progress.timestamps import TimeSpec, latent
+from interpunct.progress.timestamps import Ets, TimeSpec, latent
 
 
 class FlowBuilder:
@@ -28,6 +29,9 @@ class FlowBuilder:
     `skew` bounds how far the sources' times can be apart, so that one tells the time of another
     that is silent (Heartbeats sections 2 and 3); after `timeout` without a tuple on any of them,
     what has come is taken for all there is. `needs_timeout` says whether one is needed.
+
+    A `strict` flow never advances without proof: the time of an external source moves with what it
+    sends and with what the bounds prove of it, never with the clock.
     """
 
     def __init__(
@@ -38,14 +42,20 @@ class FlowBuilder:
         selectivity: Mapping[str, float] | None = None,
         skew: BoundsMatrix | None = None,
         timeout: str | timedelta | int | None = None,
+        strict: bool = False,
     ) -> None:
-        self.name = name
+        self.name, self.strict = name, strict
         limit = None if timeout is None else duration(timeout, "Flow(timeout=…)")
         self.skew = None if skew is None else Skew(skew, limit)
         if skew is None and timeout is not None:
             raise FlowError(
                 f"flow {name!r}", "skew=… with timeout=…", "a timeout alone", "Give both."
             )
+        if strict and timeout is not None:
+            raise FlowError(
+                f"flow {name!r}", "no timeout in a strict flow", f"timeout={timeout!r}",
+                "A timeout is a guess: drop it, or strict.",
+            )  # fmt: skip
         self.heartbeats = Heartbeats(heartbeats, selectivity or {})
         self._built = Graph(name)
 
@@ -79,6 +89,8 @@ class FlowBuilder:
         """A stream that enters: its schema as Spark DDL, and where its time comes from."""
         raw = Schema.of(schema) if isinstance(schema, str) else schema
         spec = latent() if time is None else time
+        if self.strict and spec.kind is TimeKind.EXTERNAL:
+            spec = replace(spec, ets=Ets("never"))
         where = f"source {name!r}"
         if spec.kind is TimeKind.EXTERNAL and str(spec.attribute) not in raw:
             raise SchemaError.unknown_attribute(where, str(spec.attribute), raw.names)

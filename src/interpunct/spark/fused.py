@@ -41,6 +41,7 @@ class FrameReader(Protocol):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset: ...  # noqa: N802
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]: ...
     def frames(self, partition: InputPartition) -> Iterator[pl.DataFrame]: ...
+    def ends(self, partition: InputPartition) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ class FusedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._inner.partitions(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self._ingest.pages(self._inner.frames(partition))
+        last = self._inner.ends(partition)
+        return self._ingest.pages(self._inner.frames(partition), last=last)
 
 
 class FusedSource(DataSource):

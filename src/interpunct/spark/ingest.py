@@ -26,7 +26,7 @@ from interpunct.progress.timestamps import TimeSpec
 from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.rows import to_frame
-from interpunct.spark.wire import RAW, Row, to_batch
+from interpunct.spark.wire import END, RAW, Row, to_batch
 
 CHUNK = 250_000  # tuples taken through the prefix at once, while more of them are on their way
 
@@ -61,8 +61,10 @@ class Ingest:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self.pages(self._chunks(batches))
 
-    def pages(self, frames: Iterable[pl.DataFrame]) -> Iterator[pa.RecordBatch]:
-        """The rows on the wire for one task's frames."""
+    def pages(
+        self, frames: Iterable[pl.DataFrame], *, last: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows on the wire for one task's frames; `last` says that none will follow, ever."""
         seen = Facts()
         hint = self._hint()
         study = self._study(hint)
@@ -83,6 +85,9 @@ class Ingest:
             if study is not None and seen.greatest is not None:
                 seen.late.append(study.to_bytes())
             yield to_batch(list(self._rows(seen, raw, entering)))
+        if last:
+            stages = [target.stage for target in self.targets]
+            yield to_batch([Row(n, s, END + self.source) for s in stages for n in self.lane_ids])
 
     def _chunks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
         held: list[pa.RecordBatch] = []

@@ -19,6 +19,13 @@ class Options:
             raise self._error(name, "a value", "none")
         return str(found)
 
+    def flag(self, name: str) -> bool:
+        """True or false; false when it is not given."""
+        found = str(self._options.get(name, "false")).lower()
+        if found not in ("true", "false"):
+            raise self._error(name, "true or false", repr(found))
+        return found == "true"
+
     def whole(self, name: str, default: int, least: int = 0) -> int:
         """A whole number."""
         found = self._options.get(name)

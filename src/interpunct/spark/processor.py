@@ -20,7 +20,19 @@ from interpunct.spark.lanes import lane_of
 from interpunct.spark.program import Program
 from interpunct.spark.rows import as_rows
 from interpunct.spark.state import KEY, VALUE, SparkState
-from interpunct.spark.wire import BEAT, CLOCK, COLUMNS, LATE, OUT, RAW, SINK, WAKE, Row, row_column
+from interpunct.spark.wire import (
+    BEAT,
+    CLOCK,
+    COLUMNS,
+    END,
+    LATE,
+    OUT,
+    RAW,
+    SINK,
+    WAKE,
+    Row,
+    row_column,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +116,8 @@ class LaneProcessor(StatefulProcessor):
                 facts.add(int(rows), high, low, None if late is None else bytes(late))
                 if page is not None:
                     batch.entering.setdefault(stream, []).append(page.frame)
+            elif stream.startswith(END):
+                batch.finished.add(stream.removeprefix(END))
             elif stream.startswith(RAW) and page is not None:
                 batch.raw.setdefault(stream.removeprefix(RAW), []).append(page.frame)
             elif stream != CLOCK and page is not None:

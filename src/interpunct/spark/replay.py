@@ -7,7 +7,8 @@ Options: `path`, a Parquet, CSV or JSON Lines file or a folder of such; `rowsPer
 rows of a batch (all there are); `partitions`, the tasks that read a batch (2); `speed`, 1 for the
 speed of the recording, 60 for a minute a second (without it: as fast as possible); `arrival`, the
 column with each row's moment of arrival, needed for `speed` only: a timestamp, or a number of
-seconds. Rows are replayed in the order of the files, which must be that of their arrival.
+seconds; `finish`, true when nothing will ever follow the last row. Rows are replayed in the order
+of the files, which must be that of their arrival.
 
 An offset is `{"row": n}`: the n rows before it have been read. A stream that is started again goes
 on at its offset, and its clock goes on with the arrival of the row there.
@@ -62,6 +63,7 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._tasks = found.whole("partitions", default=2, least=1)
         self._speed = found.positive("speed")
         self._arrival = found.text("arrival", default="")
+        self._finish = found.flag("finish")
         self._schema = schema
         self._clock = RealClock()
         self._began: tuple[int, int] | None = None  # clock and arrival of the first row replayed
@@ -115,6 +117,11 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for frame in self.frames(partition):
             yield from to_batches(frame, target)
 
+    def ends(self, partition: InputPartition) -> bool:
+        """Whether the stream has finished once this range is read."""
+        assert isinstance(partition, Range)
+        return self._finish and partition.end == self._recording.rows
+
     def frames(self, partition: InputPartition) -> Iterator[pl.DataFrame]:
         """The frames of a range of rows."""
         assert isinstance(partition, Range)
@@ -145,11 +152,13 @@ def replay(
     rows_per_batch: int | None = None,
     partitions: int = 2,
     columns: Sequence[str] | None = None,
+    finish: bool = False,
 ) -> DataFrame:
     """Recorded rows as a streaming DataFrame: all its columns, or only those named.
 
     With `speed` the rows come when their `arrival` says, 1.0 being the speed of the recording;
-    without, as fast as they are taken, `rows_per_batch` at a time.
+    without, as fast as they are taken, `rows_per_batch` at a time. With `finish` a flow that is
+    given this DataFrame as it is learns that nothing follows the last row, and waits no longer.
     """
     recording = Recording.at(path)
     if speed is not None:
@@ -162,6 +171,6 @@ def replay(
     schema = recording.schema if columns is None else recording.only(columns)
     options = {
         "path": path, "arrival": arrival, "speed": speed, "partitions": partitions,
-        "rowsPerBatch": rows_per_batch,
+        "rowsPerBatch": rows_per_batch, "finish": str(finish).lower(),
     }  # fmt: skip
     return opened(spark, ReplaySource, options, schema)

@@ -12,7 +12,8 @@
 
 Arrivals are a Poisson process of `rate` rows per second of stream time, which begins at `start`.
 `ts` is when a row was made: `arrived`, less a delay of up to `disorder` for a share `disordered` of
-the rows. From `quietFrom` on nothing comes for `quietFor` seconds. The stream ends after `seconds`.
+the rows. From `quietFrom` on nothing comes for `quietFor` seconds. The stream ends after `seconds`;
+with `finish` a flow that is given it is told so, unless it ends in the quiet.
 With `speed` it comes at that many seconds a second, else as fast as it is taken, about
 `rowsPerBatch` rows at a time; `partitions` tasks read a batch.
 
@@ -195,6 +196,7 @@ class WorkloadReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._tasks = found.whole("partitions", default=1, least=1)
         seconds = found.positive("seconds")
         self._end = None if seconds is None else round(seconds * SECOND) // SLOT
+        self._finish = found.flag("finish")
         self._schema = schema
         self._clock = RealClock()
         self._began: tuple[int, int] | None = None  # clock and slot when the stream began
@@ -230,6 +232,10 @@ class WorkloadReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         for frame in self.frames(partition):
             yield from to_batches(frame, arrow_schema(self._schema))
+
+    def ends(self, partition: InputPartition) -> bool:
+        assert isinstance(partition, Slots)
+        return self._finish and partition.last == self._end
 
     def frames(self, partition: InputPartition) -> Iterator[pl.DataFrame]:
         assert isinstance(partition, Slots)
