@@ -3,9 +3,9 @@
 `stage` ≥ 0 addresses the lanes of a stage; −1 marks what leaves. `stream` says what the page is a
 page of: a source (`raw:…` if unchecked), a stream of an earlier stage, a sink (`sink:…`), a late
 output (`late:…`); rows without a page tell a sink's heartbeat (`beat:…`), that a source has
-finished (`end:…`), or when a lane should run again (`wake`). `rows`, `greatest`, `least` and `late` (a
-sketch, where lateness is learned) are facts about the sender's whole share of the stream, not about
-the page.
+finished (`end:…`), or when a lane should run again (`wake`). `rows`, `greatest`, `least` and `late`
+(a sketch, where lateness is learned) are facts about the sender's whole share of the stream, not
+about the page.
 
 Where a flow has one sink, its tuples leave the last stage as rows, in columns of their own.
 """
