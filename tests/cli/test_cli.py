@@ -25,6 +25,7 @@ COMMANDS = [
     ["lab", "many-sources"],
     ["lab", "idle-source"],
     ["lab", "throughput"],
+    ["lab", "trigger-cost"],
     ["lab", "bench"],
 ]
 SHORT = ["lab", "ets-memory", "--seconds", "2", "--workers", "0"]

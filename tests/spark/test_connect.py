@@ -1,4 +1,4 @@
-"""On Spark Connect everything runs as on a session of the classic kind."""
+"""Sessions that `ip.session` did not make: over Spark Connect, and without our settings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from pyspark.sql import SparkSession
 
 from interpunct.spark.clock import WakeFile
+from interpunct.spark.session import check_session, settings
 from tests.spark.recovery_job import job
 from tests.spark.scenario import batches, comparable, in_process, write_files
 from tests.spark.test_parity import read
@@ -46,3 +48,19 @@ def test_a_wake_file_needs_no_folder_made_where_the_flow_was_started(tmp_path: P
     assert wake.read() is None
     wake.write(7)
     assert wake.read() == 7
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_session_without_the_settings_is_told_of_each_and_goes_on(spark: SparkSession) -> None:
+    plain = spark.newSession()
+    wanted = [s for s in settings(2) if not s.name.startswith("spark.executorEnv.")]
+    for setting in wanted:
+        if plain.conf.isModifiable(setting.name):
+            plain.conf.unset(setting.name)
+    with pytest.warns(UserWarning, match="would run flows faster") as warned:
+        check_session(plain, 2)
+    for setting in wanted:
+        if plain.conf.isModifiable(setting.name):
+            assert f"{setting.name}={setting.value} ({setting.why})" in str(warned[0].message)
+        if setting.needed:
+            assert plain.conf.get(setting.name) == setting.value

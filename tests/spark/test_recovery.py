@@ -19,7 +19,7 @@ from tests.spark.test_parity import read
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow]
 
 KILLS = 10
-EXECUTOR_KILLS = 4
+EXECUTOR_KILLS = 3
 EXECUTORS = "local-cluster[2,1,1024]"  # processes of their own, which the driver starts again
 ROOT = Path(__file__).parents[2]
 
@@ -108,7 +108,7 @@ def test_killed_executors_leave_every_row_exactly_once(tmp_path: Path) -> None:
     seed = 21
     print("seed", seed)
     dice = random.Random(seed)
-    data = [{n: b[n] for n in ("a", "c")} for b in batches(count=12)]
+    data = [{n: b[n] for n in ("a", "c")} for b in batches(count=7)]
     write_files(data, tmp_path)
     expected = in_process(job(), data)
     process = launch(tmp_path, EXECUTORS)

@@ -228,6 +228,32 @@ def throughput(
     show(numbers, lambda: tables.throughput_table(numbers), as_json, None)
 
 
+@app.command("trigger-cost")
+def trigger_cost(
+    batches: Annotated[
+        int, typer.Option("--batches", min=16, max=90, help="Of a turn; the first 12 do not count.")
+    ] = 30,
+    turns: Annotated[int, typer.Option("--turns", min=1, help="Of each way.")] = 5,
+    idle_seconds: Annotated[
+        int, typer.Option("--idle-seconds", min=1, help="For which an ended stream is watched.")
+    ] = 15,
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """Milliseconds of a batch of 1,000 rows on Spark: native, a flow of one stage, of two.
+
+    The ways take turns over one recording; about four minutes with the defaults.
+
+    Example: interpunct lab trigger-cost --turns 2 --json
+    """
+    from interpunct.lab import trigger_cost as cost
+
+    setup = cost.Setup(batches=batches, turns=turns, idle_seconds=idle_seconds, seed=seed)
+    with progress("trigger-cost") as report:
+        numbers = cost.trigger_cost(setup, report).to_json()
+    show(numbers, lambda: tables.trigger_table(numbers), as_json, None)
+
+
 @app.command("heartbeats")
 def heartbeats(
     seconds: Annotated[

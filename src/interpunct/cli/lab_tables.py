@@ -166,3 +166,16 @@ def bench_table(result: benchmark.Bench) -> Table:
     results = [f"{result.output_per_s('join', size):,.0f}" for size in sizes]
     table.add_row("join, results", *results, "")
     return table
+
+
+def trigger_table(numbers: dict[str, Any]) -> Table:
+    table = Table(title=f"A batch of {numbers['rows_a_batch']:,} rows")
+    table.add_column("way")
+    for column in ("ms, median", "native = 1"):
+        table.add_column(column, justify="right")
+    for way, milliseconds in numbers["trigger_ms"].items():
+        ratio = numbers["ratio"].get(way, 1.0)
+        table.add_row(way.replace("_", " "), f"{milliseconds:,.0f}", f"{ratio:.2f}")
+    idle = numbers["idle"]
+    table.caption = f"Idle for {idle['seconds']} s: {idle['batches']} batches."
+    return table

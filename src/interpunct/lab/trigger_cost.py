@@ -47,9 +47,9 @@ class Setup:
     then `idle_seconds` without rows."""
 
     rows: int = 1_000
-    batches: int = 40
-    warm: int = 15
-    turns: int = 3
+    batches: int = 30
+    warm: int = 12
+    turns: int = 5
     idle_seconds: int = 15
     seed: int = 1
     folder: Path = Path("out/trigger-cost")

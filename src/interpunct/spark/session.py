@@ -75,7 +75,7 @@ def check_session(spark: SparkSession, lanes: int) -> None:
     for setting in settings(lanes):
         if setting.name.startswith("spark.executorEnv."):
             continue
-        if spark.conf.get(setting.name, "") != setting.value:
+        if spark.conf.get(setting.name, None) != setting.value:
             missing.append(f"{setting.name}={setting.value} ({setting.why})")
             if setting.needed:
                 spark.conf.set(setting.name, setting.value)
