@@ -84,13 +84,18 @@ def kill_executor(process: subprocess.Popen[bytes], folder: Path, dice: random.R
     return bool(victims)
 
 
+def prepared(folder: Path, count: int) -> dict[str, pl.DataFrame]:
+    """The job's files for so many batches, and what an undisturbed run makes of them."""
+    data = [{n: b[n] for n in ("a", "c")} for b in batches(count=count)]
+    write_files(data, folder)
+    return in_process(job(), data)
+
+
 def test_ten_kills_of_the_driver_leave_every_row_exactly_once(tmp_path: Path) -> None:
     seed = 20
     print("seed", seed)
     dice = random.Random(seed)
-    data = [{n: b[n] for n in ("a", "c")} for b in batches(count=26)]
-    write_files(data, tmp_path)
-    expected = in_process(job(), data)
+    expected = prepared(tmp_path, 26)
     kills = 0
     while kills < KILLS:
         process = launch(tmp_path)
@@ -108,9 +113,7 @@ def test_killed_executors_leave_every_row_exactly_once(tmp_path: Path) -> None:
     seed = 21
     print("seed", seed)
     dice = random.Random(seed)
-    data = [{n: b[n] for n in ("a", "c")} for b in batches(count=7)]
-    write_files(data, tmp_path)
-    expected = in_process(job(), data)
+    expected = prepared(tmp_path, 7)
     process = launch(tmp_path, EXECUTORS)
     kills = 0
     while kills < EXECUTOR_KILLS and process.poll() is None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from interpunct.model.errors import FeedError
+from interpunct.lab.heartbeat_streams import read_zeek
 
 SECOND = 1_000_000
 RATE = 200.0  # bids per second, in the mean
@@ -72,13 +72,7 @@ def _rushing(random: np.random.Generator, seconds: float, swing: float) -> Float
 
 def logs(path: Path) -> Disordered:
     """Network logs by log: stamped when a connection began, written when it was over."""
-    frame = pl.read_parquet(path)
-    wanted = {"path", "write_ts", "ts"}
-    if not wanted <= set(frame.columns):
-        raise FeedError(
-            str(path), "the columns path (log), write_ts (arrival) and ts (event)",
-            ", ".join(frame.columns), "Rename the columns.",
-        )  # fmt: skip
+    frame = read_zeek(path)
     written = frame["write_ts"].dt.epoch("us").to_numpy()
     began = frame["ts"].dt.epoch("us").to_numpy()
     log = frame["path"].rank("dense").cast(pl.Int64).to_numpy()

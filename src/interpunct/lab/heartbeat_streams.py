@@ -91,9 +91,8 @@ def find_zeek(given: Path | None) -> Path | None:
     return path
 
 
-def zeek(path: Path, page: int) -> Iterator[Arrivals]:
-    """Network logs, stamped when a connection began and written later: all as one stream, then
-    the two greatest of those that are out of order by themselves."""
+def read_zeek(path: Path) -> pl.DataFrame:
+    """The logs, or an error that says which columns they lack."""
     frame = pl.read_parquet(path)
     wanted = {"path", "write_ts", "ts"}
     if not wanted <= set(frame.columns):
@@ -101,6 +100,13 @@ def zeek(path: Path, page: int) -> Iterator[Arrivals]:
             str(path), "the columns path (log), write_ts (arrival) and ts (event)",
             ", ".join(frame.columns), "Rename the columns.",
         )  # fmt: skip
+    return frame
+
+
+def zeek(path: Path, page: int) -> Iterator[Arrivals]:
+    """Network logs, stamped when a connection began and written later: all as one stream, then
+    the two greatest of those that are out of order by themselves."""
+    frame = read_zeek(path)
     for name, part in {"zeek": frame, **{f"zeek_{log}": _log(frame, log) for log in LOGS}}.items():
         if len(part):
             micros = part.select(pl.col("write_ts", "ts").dt.epoch("us"))

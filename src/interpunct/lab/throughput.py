@@ -121,15 +121,15 @@ class Job:
     def identity(self, checkpoint: str) -> list[float]:
         streams = self.streams()
         rows = streams[0] if len(streams) == 1 else streams[0].union(streams[1])
-        return _to_noop(rows.mapInArrow(_unchanged, rows.schema), checkpoint)
+        return to_noop(rows.mapInArrow(_unchanged, rows.schema), checkpoint)
 
     def native(self, checkpoint: str) -> list[float]:
         marked = [s.withWatermark("ts", "0 seconds") for s in self.streams()]
         if self.shape == "join":
-            return _to_noop(_native_join(*marked), checkpoint)
+            return to_noop(_native_join(*marked), checkpoint)
         length = f"{self.rows // WINDOWS} microseconds"
         windows = marked[0].groupBy(F.window("ts", length), "key")
-        return _to_noop(windows.agg(F.avg("value").alias("average")), checkpoint)
+        return to_noop(windows.agg(F.avg("value").alias("average")), checkpoint)
 
     def interpunct(self, checkpoint: str, *, fused: bool = False) -> list[float]:
         streams = self.streams()
@@ -139,7 +139,7 @@ class Job:
             sinks={"out": Discard()}, trigger={"availableNow": True},
         )  # fmt: skip
         query.await_termination()
-        return _seconds(query.progress)
+        return trigger_seconds(query.progress)
 
     def ways(self) -> dict[str, Callable[[str], list[float]]]:
         every = {"identity": self.identity, "native": self.native}
@@ -216,7 +216,8 @@ def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
-def _to_noop(rows: DataFrame, checkpoint: str) -> list[float]:
+def to_noop(rows: DataFrame, checkpoint: str) -> list[float]:
+    """Compute a stream and keep nothing of it; the seconds each batch took."""
     query = (
         rows.writeStream.format("noop")
         .option("checkpointLocation", checkpoint)
@@ -224,9 +225,9 @@ def _to_noop(rows: DataFrame, checkpoint: str) -> list[float]:
         .start()
     )
     query.awaitTermination()
-    return _seconds(list(query.recentProgress))
+    return trigger_seconds(list(query.recentProgress))
 
 
-def _seconds(progress: list[Any]) -> list[float]:
+def trigger_seconds(progress: list[Any]) -> list[float]:
     """How long each batch that had rows took."""
     return [p["durationMs"]["triggerExecution"] / 1000 for p in progress if p["numInputRows"]]

@@ -27,16 +27,15 @@ from pyspark.sql import functions as F
 
 from interpunct.api import Flow
 from interpunct.lab.isolated import Report, silent
+from interpunct.lab.throughput import SCHEMA, START, to_noop, trigger_seconds
 from interpunct.progress.timestamps import external
 from interpunct.spark.query import FlowQuery
 from interpunct.spark.replay import replay
 from interpunct.spark.session import session
 from interpunct.spark.writers import Discard
 
-START = 1_700_000_000_000_000
 WINDOW = 250  # microseconds, and as many rows: a row comes each microsecond
 KEYS = 50
-SCHEMA = "key bigint, ts timestamp, value double"
 TARGETS = {"one_stage": 1.25, "two_stage": 1.8}  # times the native trigger, at most
 SETTLING = 3  # seconds in which a flow whose stream has ended may still close its windows
 
@@ -92,20 +91,13 @@ class Job:
     def native(self, checkpoint: str) -> list[float]:
         marked = self.stream().withWatermark("ts", "0 seconds")
         windows = marked.groupBy(F.window("ts", f"{WINDOW} microseconds"), "key")
-        query = (
-            windows.agg(F.avg("value").alias("average"))
-            .writeStream.format("noop")
-            .option("checkpointLocation", checkpoint)
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
-        return _triggers(list(query.recentProgress))
+        averages = windows.agg(F.avg("value").alias("average"))
+        return _milliseconds(to_noop(averages, checkpoint))
 
     def flow(self, checkpoint: str, *, stages: int) -> list[float]:
         query = self._started(stages, checkpoint, {"availableNow": True})
         query.await_termination()
-        return _triggers(query.progress)
+        return _milliseconds(trigger_seconds(query.progress))
 
     def ways(self) -> dict[str, Callable[[str], list[float]]]:
         return {"native": self.native, "one_stage": partial(self.flow, stages=1),
@@ -175,9 +167,8 @@ def trigger_cost(setup: Setup, report: Report = silent) -> TriggerCost:
     return result
 
 
-def _triggers(progress: list[Any]) -> list[float]:
-    """How long each batch that had rows took."""
-    return [float(p["durationMs"]["triggerExecution"]) for p in progress if p["numInputRows"]]
+def _milliseconds(seconds: list[float]) -> list[float]:
+    return [1000 * s for s in seconds]
 
 
 def _batches(query: FlowQuery) -> int:

@@ -136,12 +136,15 @@ class Source(SourceOperator):
 
     def span(self, frame: pl.DataFrame) -> tuple[int, int, int] | None:
         """How many tuples have a time to be believed, the least and the greatest of these."""
-        ticks = self.output.ticks(frame)
-        ticks = ticks.filter(ticks.is_between(*self.output.time_range))
-        ticks = self._believed(ticks, self._clock.now())
+        ticks = self._sensible(frame, self._clock.now())
         if not ticks.len():
             return None
         return ticks.len(), int(ticks.min()), int(ticks.max())  # type: ignore[arg-type]
+
+    def _sensible(self, frame: pl.DataFrame, now: int) -> pl.Series:
+        """The times that are neither missing nor absurd."""
+        ticks = self.output.ticks(frame)
+        return self._believed(ticks.filter(ticks.is_between(*self.output.time_range)), now)
 
     def wake_at(self) -> int | None:
         return self.time.next_moment()
@@ -191,8 +194,7 @@ class Source(SourceOperator):
     def _learn(self, frame: pl.DataFrame, now: int) -> None:
         """From every tuple whose time makes sense, the late ones before all."""
         assert self.time.learned is not None
-        ticks = self.output.ticks(frame)
-        ticks = self._believed(ticks.filter(ticks.is_between(*self.output.time_range)), now)
+        ticks = self._sensible(frame, now)
         if not ticks.len():
             return
         values = ticks.to_numpy()

@@ -38,20 +38,15 @@ class Hints:
 
     def write(self, stage: int, batch: int, hints: dict[str, Hint]) -> None:
         """Leave the hints of a stage in this batch, and clear away an old one."""
-        files, folder = self._open(stage)
-        files.create_dir(folder, recursive=True)
         content = {name: [h.given, h.greatest] for name, h in hints.items()}
-        temporary, final = f"{folder}/.{batch}", f"{folder}/{batch}"
-        with files.open_output_stream(temporary) as out:
-            out.write(json.dumps(content).encode())
-        files.move(temporary, final)
+        files, folder = self._put(stage, "hints", batch, content)
         old = f"{folder}/{batch - KEPT}"
         if files.get_file_info(old).type is fs.FileType.File:
             files.delete_file(old)
 
     def read(self, stage: int, batch: int) -> dict[str, Hint]:
         """The hints a stage left in this batch; none if it left none."""
-        files, folder = self._open(stage)
+        files, folder = self._open(stage, "hints")
         try:
             with files.open_input_stream(f"{folder}/{batch}") as stream:
                 content = json.loads(stream.read())
@@ -61,12 +56,7 @@ class Hints:
 
     def report(self, stage: int, lane: int, lines: list[Blame]) -> None:
         """Leave what a lane knows of who holds whom back; each batch replaces the last."""
-        files, folder = self._open(stage, "blame")
-        files.create_dir(folder, recursive=True)
-        temporary, final = f"{folder}/.{lane}", f"{folder}/{lane}"
-        with files.open_output_stream(temporary) as out:
-            out.write(json.dumps([vars(line) for line in lines]).encode())
-        files.move(temporary, final)
+        self._put(stage, "blame", lane, [vars(line) for line in lines])
 
     def reports(self, stages: int) -> list[Blame]:
         """What the lanes last left."""
@@ -80,12 +70,22 @@ class Hints:
                         found += [Blame(**line) for line in json.loads(stream.read())]
         return found
 
+    def _put(self, stage: int, kind: str, name: int, content: object) -> tuple[fs.FileSystem, str]:
+        """Replace a file as a whole; returns where it is."""
+        files, folder = self._open(stage, kind)
+        files.create_dir(folder, recursive=True)
+        temporary, final = f"{folder}/.{name}", f"{folder}/{name}"
+        with files.open_output_stream(temporary) as out:
+            out.write(json.dumps(content).encode())
+        files.move(temporary, final)
+        return files, folder
+
     @classmethod
     def under(cls, checkpoint: str) -> Hints | None:
         """Hints beside a checkpoint, or none where Arrow cannot reach its file system."""
         hints = cls(f"{checkpoint}/interpunct")
         try:
-            files, folder = hints._open(0)
+            files, folder = hints._open(0, "hints")
             files.create_dir(folder, recursive=True)
         except (OSError, ValueError, ImportError) as error:
             warnings.warn(
@@ -95,7 +95,7 @@ class Hints:
             return None
         return hints
 
-    def _open(self, stage: int, kind: str = "hints") -> tuple[fs.FileSystem, str]:
+    def _open(self, stage: int, kind: str) -> tuple[fs.FileSystem, str]:
         path = self.path if "://" in self.path else os.path.abspath(self.path)
         files, folder = fs.FileSystem.from_uri(path.replace("file:///", "/"))
         return files, f"{folder}/{kind}/{stage}"
