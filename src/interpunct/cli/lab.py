@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from interpunct.cli import lab_tables as tables
-from interpunct.cli.shell import Commands, figure_path, progress, show
+from interpunct.cli.shell import Commands, carry_out
 from interpunct.lab import bench as benchmark
 from interpunct.lab import ets_latency as latency
 from interpunct.lab import ets_memory as memory
@@ -55,13 +56,11 @@ def ets_latency(
 
     Example: interpunct lab ets-latency --seconds 10 --simulated-seconds 600
     """
-    path = figure_path(plot, no_plot, as_json, "ets-latency")
     setup = latency.Setup(seconds, simulated_seconds, seed, workers=workers, asleep=asleep)
-    with progress("ets-latency") as report:
-        result = latency.ets_latency(setup, report)
-    if path is not None:
-        latency.plot_latency(result, path)
-    show(result.to_json(), lambda: tables.latency_table(result), as_json, path)
+    run = partial(latency.ets_latency, setup)
+    carry_out(
+        "ets-latency", run, tables.latency_table, as_json, latency.plot_latency, plot, no_plot
+    )
 
 
 @app.command("ets-memory")
@@ -84,13 +83,9 @@ def ets_memory(
 
     Example: interpunct lab ets-memory --seconds 300 --step-cost 0.4
     """
-    path = figure_path(plot, no_plot, as_json, "ets-memory")
     setup = memory.Setup(seconds, step_cost, seed, workers=workers)
-    with progress("ets-memory") as report:
-        result = memory.ets_memory(setup, report)
-    if path is not None:
-        memory.plot_memory(result, path)
-    show(result.to_json(), lambda: tables.memory_table(result), as_json, path)
+    run = partial(memory.ets_memory, setup)
+    carry_out("ets-memory", run, tables.memory_table, as_json, memory.plot_memory, plot, no_plot)
 
 
 @app.command("plan-heartbeats")
@@ -116,13 +111,9 @@ def plan_heartbeats(
 
     Example: interpunct lab plan-heartbeats --seconds 60 --lag 30
     """
-    path = figure_path(plot, no_plot, as_json, "plan-heartbeats")
     setup = plans.Setup(seconds, lag, step_cost, seed, workers)
-    with progress("plan-heartbeats") as report:
-        result = plans.plan_heartbeats(setup, report)
-    if path is not None:
-        plans.plot_plan(result, path)
-    show(result.to_json(), lambda: tables.plans_table(result), as_json, path)
+    run = partial(plans.plan_heartbeats, setup)
+    carry_out("plan-heartbeats", run, tables.plans_table, as_json, plans.plot_plan, plot, no_plot)
 
 
 @app.command("many-sources")
@@ -144,13 +135,9 @@ def many_sources(
     """
     from interpunct.lab import many_sources as many
 
-    path = figure_path(plot, no_plot, as_json, "many-sources")
-    with progress("many-sources") as report:
-        result = many.many_sources(many.Setup(pages=pages, groups=groups, seed=seed), report)
-    if path is not None:
-        many.plot_many(result, path)
-    numbers = result.to_json()
-    show(numbers, lambda: tables.many_table(numbers), as_json, path)
+    setup = many.Setup(pages=pages, groups=groups, seed=seed)
+    run = partial(many.many_sources, setup)
+    carry_out("many-sources", run, tables.many_table, as_json, many.plot_many, plot, no_plot)
 
 
 @app.command("bench")
@@ -171,13 +158,9 @@ def bench(
 
     Example: interpunct lab bench --tuples 200000 --json
     """
-    path = figure_path(plot, no_plot, as_json, "bench")
     setup = benchmark.Setup(tuples=tuples, repeat=repeat, seed=seed)
-    with progress("bench") as report:
-        result = benchmark.bench(setup, report)
-    if path is not None:
-        benchmark.plot_bench(result, path)
-    show(result.to_json(), lambda: tables.bench_table(result), as_json, path)
+    run = partial(benchmark.bench, setup)
+    carry_out("bench", run, tables.bench_table, as_json, benchmark.plot_bench, plot, no_plot)
 
 
 @app.command("idle-source")
@@ -199,12 +182,9 @@ def idle_source(
     """
     from interpunct.lab import idle_source as idle
 
-    path = figure_path(plot, no_plot, as_json, "idle-source")
-    with progress("idle-source") as report:
-        result = idle.idle_source(idle.Setup(quiet_seconds, seed), report)
-    if path is not None:
-        idle.plot_idle(result, path)
-    show(result.to_json(), lambda: tables.idle_table(result.to_json()), as_json, path)
+    setup = idle.Setup(quiet_seconds, seed)
+    run = partial(idle.idle_source, setup)
+    carry_out("idle-source", run, tables.idle_table, as_json, idle.plot_idle, plot, no_plot)
 
 
 @app.command("throughput")
@@ -222,10 +202,9 @@ def throughput(
     """
     from interpunct.lab import throughput as rates
 
-    with progress("throughput") as report:
-        result = rates.throughput(rates.Setup(rows=rows, batches=batches, seed=seed), report)
-    numbers = result.to_json()
-    show(numbers, lambda: tables.throughput_table(numbers), as_json, None)
+    setup = rates.Setup(rows=rows, batches=batches, seed=seed)
+    run = partial(rates.throughput, setup)
+    carry_out("throughput", run, tables.throughput_table, as_json)
 
 
 @app.command("trigger-cost")
@@ -249,9 +228,8 @@ def trigger_cost(
     from interpunct.lab import trigger_cost as cost
 
     setup = cost.Setup(batches=batches, turns=turns, idle_seconds=idle_seconds, seed=seed)
-    with progress("trigger-cost") as report:
-        numbers = cost.trigger_cost(setup, report).to_json()
-    show(numbers, lambda: tables.trigger_table(numbers), as_json, None)
+    run = partial(cost.trigger_cost, setup)
+    carry_out("trigger-cost", run, tables.trigger_table, as_json)
 
 
 @app.command("heartbeats")
@@ -279,13 +257,11 @@ def heartbeats(
     """
     from interpunct.lab import heartbeats as learned
 
-    path = figure_path(plot, no_plot, as_json, "heartbeats")
-    with progress("heartbeats") as report:
-        result = learned.heartbeats(learned.Setup(seconds, spikes, page, seed, data), report)
-    if path is not None:
-        learned.plot_heartbeats(result, path)
-    numbers = result.to_json()
-    show(numbers, lambda: tables.heartbeats_table(numbers), as_json, path)
+    setup = learned.Setup(seconds, spikes, page, seed, data)
+    run = partial(learned.heartbeats, setup)
+    carry_out(
+        "heartbeats", run, tables.heartbeats_table, as_json, learned.plot_heartbeats, plot, no_plot
+    )
 
 
 @app.command("disorder")
@@ -315,10 +291,6 @@ def disorder(
     """
     from interpunct.lab import disorder as ways
 
-    path = figure_path(plot, no_plot, as_json, "disorder")
-    with progress("disorder") as report:
-        result = ways.disorder(ways.Setup(seconds, swing, seed, data, workers), report)
-    if path is not None:
-        ways.plot_disorder(result, path)
-    numbers = result.to_json()
-    show(numbers, lambda: tables.disorder_table(numbers), as_json, path)
+    setup = ways.Setup(seconds, swing, seed, data, workers)
+    run = partial(ways.disorder, setup)
+    carry_out("disorder", run, tables.disorder_table, as_json, ways.plot_disorder, plot, no_plot)

@@ -7,13 +7,15 @@ from typing import Any
 from rich.box import SIMPLE
 from rich.table import Table
 
+from interpunct.cli.shell import Experiment
 from interpunct.lab import bench as benchmark
 from interpunct.lab import ets_latency as latency
 from interpunct.lab import ets_memory as memory
 from interpunct.lab import plan_heartbeats as plans
 
 
-def disorder_table(numbers: dict[str, Any]) -> Table:
+def disorder_table(result: Experiment) -> Table:
+    numbers = result.to_json()
     table = Table(title="Three ways with disorder", box=SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("stream, δ", no_wrap=True)
     table.add_column("way", no_wrap=True)
@@ -38,7 +40,8 @@ def disorder_table(numbers: dict[str, Any]) -> Table:
     return table
 
 
-def heartbeats_table(numbers: dict[str, Any]) -> Table:
+def heartbeats_table(result: Experiment) -> Table:
+    numbers = result.to_json()
     table = Table(title=f"Learned skew bounds, pages of {numbers['page_tuples']} tuples")
     table.add_column("stream")
     table.add_column("bounds", no_wrap=True)
@@ -55,7 +58,8 @@ def heartbeats_table(numbers: dict[str, Any]) -> Table:
     return table
 
 
-def many_table(numbers: dict[str, Any]) -> Table:
+def many_table(result: Experiment) -> Table:
+    numbers = result.to_json()
     table = Table(title="A heartbeat for each source, and for each group")
     for column in ("sources", "groups"):
         table.add_column(column, justify="right")
@@ -73,7 +77,8 @@ def many_table(numbers: dict[str, Any]) -> Table:
     return table
 
 
-def throughput_table(numbers: dict[str, Any]) -> Table:
+def throughput_table(result: Experiment) -> Table:
+    numbers = result.to_json()
     table = Table(title="Rows per second on Spark, in millions")
     shapes = numbers["rows_per_s"]
     table.add_column("")
@@ -89,7 +94,8 @@ def throughput_table(numbers: dict[str, Any]) -> Table:
     return table
 
 
-def idle_table(result: dict[str, Any]) -> Table:
+def idle_table(outcome: Experiment) -> Table:
+    result = outcome.to_json()
     table = Table(title=f"One of two streams quiet for {result['quiet_seconds']} s")
     table.add_column("")
     for way in ("plain", "interpunct"):
@@ -168,7 +174,8 @@ def bench_table(result: benchmark.Bench) -> Table:
     return table
 
 
-def trigger_table(numbers: dict[str, Any]) -> Table:
+def trigger_table(result: Experiment) -> Table:
+    numbers = result.to_json()
     table = Table(title=f"A batch of {numbers['rows_a_batch']:,} rows")
     table.add_column("way")
     for column in ("ms, median", "native = 1"):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import typer
 from rich.console import Console
@@ -82,3 +82,30 @@ def show(
         mark = "[green]yes[/]" if holds else "[red]no[/] "
         console.print(f"{mark}  {name.replace('_', ' ')}")
     console.print(f"seed {result['seed']}" + (f", figure in {figure}" if figure else ""))
+
+
+class Experiment(Protocol):
+    """What an experiment returns."""
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+Outcome = TypeVar("Outcome", bound=Experiment)
+
+
+def carry_out(
+    name: str,
+    run: Callable[[Report], Outcome],
+    table: Callable[[Outcome], Table],
+    as_json: bool,
+    draw: Callable[[Outcome, Path], None] | None = None,
+    plot: Path | None = None,
+    no_plot: bool = False,
+) -> None:
+    """Run an experiment with a progress bar, draw its figure if it has one, and show it."""
+    path = None if draw is None else figure_path(plot, no_plot, as_json, name)
+    with progress(name) as report:
+        result = run(report)
+    if draw is not None and path is not None:
+        draw(result, path)
+    show(result.to_json(), lambda: table(result), as_json, path)
