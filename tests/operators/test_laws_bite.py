@@ -95,7 +95,7 @@ class Guarding(Passing):
 
     guard: Pattern | None = None
 
-    def on_feedback(self, feedback: Feedback) -> Emission:
+    def on_feedback(self, feedback: Feedback, port: int = 0) -> Emission:
         self.guard = feedback.pattern
         return Emission(relays=[(0, feedback)])
 
@@ -108,7 +108,7 @@ class Guarding(Passing):
 class Overzealous(Guarding):
     """Takes any feedback for a wish to hear nothing more."""
 
-    def on_feedback(self, feedback: Feedback) -> Emission:
+    def on_feedback(self, feedback: Feedback, port: int = 0) -> Emission:
         self.guard = Pattern.wild(self.output)
         return Emission()
 
@@ -116,14 +116,14 @@ class Overzealous(Guarding):
 class Inventive(Guarding):
     """Answers feedback with a tuple that was never there."""
 
-    def on_feedback(self, feedback: Feedback) -> Emission:
+    def on_feedback(self, feedback: Feedback, port: int = 0) -> Emission:
         return self.tuples(Page.of_rows(self.output, [(-1, 99, 0.0)]).frame)
 
 
 class Widening(Guarding):
     """Relays the feedback without its conditions on `v`: upstream drops too much."""
 
-    def on_feedback(self, feedback: Feedback) -> Emission:
+    def on_feedback(self, feedback: Feedback, port: int = 0) -> Emission:
         self.guard = feedback.pattern
         wider = feedback.pattern.restricted_to(["k", "ts"])
         return Emission(relays=[(0, Feedback(Intent.ASSUMED, wider))])

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Node as Description
-from interpunct.model.feedback import Feedback
+from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.page import Page
-from interpunct.operators.contract import Operator
+from interpunct.operators.agreement import Agreement
+from interpunct.operators.contract import Held, Operator
 from interpunct.operators.sink import Sink
 from interpunct.operators.source import SourceOperator
 
@@ -34,10 +35,11 @@ class Vertex:
     operator: Operator
     inputs: list[Arc] = field(default_factory=list)
     outputs: list[Arc] = field(default_factory=list)
-    control: deque[Feedback] = field(default_factory=deque)
+    control: deque[tuple[int, Feedback]] = field(default_factory=deque)  # by output
     readers: dict[int, list[Arc]] = field(default_factory=dict)  # the output arcs by port
     taken: int = 0  # tuples consumed so far
     made: dict[int, int] = field(default_factory=dict)  # tuples put out so far, by port
+    agreements: dict[int, Agreement] = field(default_factory=dict)  # outputs with several readers
     source: SourceOperator | None = field(init=False)  # the operator, if it is one
     is_sink: bool = field(init=False)
 
@@ -52,6 +54,46 @@ class Vertex:
         self.readers.setdefault(port, []).append(arc)
         consumer.inputs.append(arc)
         consumer.inputs.sort(key=lambda a: a.input)
+
+    def heard(self, arc: Arc, feedback: Feedback) -> list[Feedback]:
+        """Feedback from one reader of an output, as what all its readers have in common.
+
+        Only assumed feedback needs them all: a wish harms nobody.
+        """
+        readers = self.readers[arc.port]
+        if len(readers) == 1 or feedback.intent is not Intent.ASSUMED:
+            return [feedback]
+        agreement = self._agreement(arc.port)
+        agreed = agreement.hear(readers.index(arc), feedback.pattern)
+        return [Feedback(Intent.ASSUMED, pattern) for pattern in agreed]
+
+    def promised(self, port: int, page: Page) -> None:
+        """What the output promises need not be remembered of its readers."""
+        if port in self.agreements:
+            for punctuation in page.punctuations:
+                self.agreements[port].expire(punctuation)
+
+    def restore(self) -> None:
+        """Take up what the readers had said when the state was saved."""
+        for port, readers in self.readers.items():
+            if len(readers) > 1 and self.operator.state.get(f"heard{port}") is not None:
+                self._agreement(port)
+
+    def held(self) -> Held:
+        said = sum(len(a) for a in self.agreements.values())
+        return self.operator.held() + Held(guards=said)
+
+    def save(self) -> None:
+        self.operator.save()
+        for agreement in self.agreements.values():
+            agreement.save()
+
+    def _agreement(self, port: int) -> Agreement:
+        if port not in self.agreements:
+            schema, readers = self.operator.outputs[port].schema, len(self.readers[port])
+            state = self.operator.state
+            self.agreements[port] = Agreement(state, schema, readers, f"heard{port}")
+        return self.agreements[port]
 
     def oldest_input(self) -> Arc | None:
         """The input arc whose first page has waited longest."""

@@ -45,6 +45,7 @@ class Component:
         self._clock, self._metrics, self._trace = clock, metrics, trace
         self._sources = [(v, v.source) for v in vertices if v.source is not None]
         self._askers = [v for v in vertices if type(v.operator).needs is not Operator.needs]
+        self._workers = [v for v in vertices if type(v.operator).work is not Operator.work]
         self._idle_prone = [v for v in vertices if v.operator.idle_waiting]
         self._current: Vertex | None = None
         self._controlled: list[Vertex] = []  # those with feedback waiting
@@ -52,6 +53,8 @@ class Component:
         self._entries = 0
         self.cost = 0  # what a step takes on a scripted clock, in microseconds
         self._asked: dict[Vertex, Demand] = {}
+        for vertex in vertices:
+            vertex.restore()
         self._wakeups: dict[Vertex, int] = {}
 
     # What reaches the component from outside ------------------------------------------------
@@ -59,22 +62,26 @@ class Component:
     def feed(self, source: Vertex, page: Page) -> None:
         """A page from a feed enters at a source, which may now have answers it had not before."""
         self._asked.clear()
+        if self._controlled:
+            self._control()
         self._dispatch(source, source.operator.accept(0, page))
 
     def enter(self, source: Vertex, emission: Emission) -> None:
         """What a source makes of a batch enters."""
         self._asked.clear()
-        self._dispatch(source, emission)
+        if self._controlled:
+            self._control()
+        self._dispatch(source, source.operator.let_out(emission))
 
     def finish(self, source: Vertex) -> None:
         """A feed has ended."""
         assert source.source is not None
         self._note("finish", source)
-        self._dispatch(source, source.source.finish())
+        self._dispatch(source, source.operator.let_out(source.source.finish()))
 
-    def send_feedback(self, vertex: Vertex, feedback: Feedback) -> None:
-        """Control goes out of band and before data."""
-        vertex.control.append(feedback)
+    def send_feedback(self, vertex: Vertex, feedback: Feedback, port: int = 0) -> None:
+        """Control goes out of band and before data; it speaks of an output of the vertex."""
+        vertex.control.append((port, feedback))
         self._controlled.append(vertex)
 
     def wake_at(self) -> int | None:
@@ -93,7 +100,7 @@ class Component:
             moment = source.wake_at()
             if moment is not None and moment <= now:
                 self._note("wake", vertex)
-                self._dispatch(vertex, source.on_wake())
+                self._dispatch(vertex, source.let_out(source.on_wake()))
         for vertex in [v for v, moment in self._wakeups.items() if moment <= now]:
             del self._wakeups[vertex]
             self._asked.pop(vertex, None)
@@ -111,6 +118,8 @@ class Component:
             return True
         waiting = self._unasked()
         if waiting is None:
+            if self._workers and self._work():
+                return True
             self._rest()
             return False
         self._current = self._next_operator(waiting)
@@ -135,6 +144,16 @@ class Component:
         self._metrics.steps += 1
         if vertex.operator.idle_waiting:
             self._metrics.observe(vertex, self._clock.now())
+
+    def _work(self) -> bool:
+        """With nothing else to do, one piece of somebody's backlog."""
+        for vertex in self._workers:
+            if vertex.operator.backlog():
+                self._note("work", vertex)
+                self._dispatch(vertex, vertex.operator.work())
+                self._current = self._next_operator(vertex)
+                return True
+        return False
 
     def _next_operator(self, vertex: Vertex) -> Vertex | None:
         """Continuation step: Forward, Encore, or Backtrack and repeat."""
@@ -178,7 +197,7 @@ class Component:
         self._metrics.ets += 1
         self._asked.pop(waiting, None)  # if this one was not enough, it may ask others too
         self._note("ets", source, answer.pages[0][1])
-        self._dispatch(source, answer)
+        self._dispatch(source, source.operator.let_out(answer))
         filled = source.filled_output()
         return None if filled is None else filled.consumer
 
@@ -211,9 +230,9 @@ class Component:
         while self._controlled:
             vertex = self._controlled.pop()
             while vertex.control:
-                feedback = vertex.control.popleft()
+                port, feedback = vertex.control.popleft()
                 self._note("feedback", vertex, detail=str(feedback))
-                self._dispatch(vertex, vertex.operator.on_feedback(feedback))
+                self._dispatch(vertex, vertex.operator.on_feedback(feedback, port))
 
     def _dispatch(self, vertex: Vertex, emission: Emission) -> None:
         """Pages into the buffers of their arcs (sinks take them at once), feedback upstream."""
@@ -229,8 +248,12 @@ class Component:
                 self._entries += 1
                 arc.pages.append((self._entries, page))
                 self._metrics.buffered(len(page))
+            if vertex.agreements and page.punctuations:
+                vertex.promised(port, page)
         for port, feedback in emission.relays:
-            self.send_feedback(vertex.inputs[port].producer, feedback)
+            arc = vertex.inputs[port]
+            for heard in arc.producer.heard(arc, feedback):
+                self.send_feedback(arc.producer, heard, arc.port)
 
     def _note(self, rule: str, vertex: Vertex, page: Page | None = None, detail: str = "") -> None:
         if self._trace is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import polars as pl
@@ -15,12 +16,15 @@ from interpunct.engine.feeds import Peekable, as_feed, replayed
 from interpunct.engine.metrics import Metrics
 from interpunct.engine.shared_time import SharedTime
 from interpunct.engine.trace import Trace
+from interpunct.flow.feedback import Desk
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Context, GateNode, SinkNode, SourceNode
 from interpunct.model.errors import FeedError, FlowError
 from interpunct.model.feedback import Feedback
 from interpunct.model.page import Page
+from interpunct.model.schema import START_OF_TIME
 from interpunct.operators.contract import Held, Operator
+from interpunct.operators.sink import Sink
 from interpunct.operators.source import Source
 from interpunct.operators.state import DictState, Scoped, State
 from interpunct.progress.clock import Clock, RealClock, ScriptedClock
@@ -83,6 +87,7 @@ class Engine:
             Component(wired(c, graph, operators), clock, self.metrics, self._keep_late, trace)
             for c in graph.components()
         ]
+        self._desk = Desk(graph)
         self._home = {v.name: (c, v) for c in self.components for v in c.vertices}
         self._shared = None if graph.skew is None else SharedTime(graph.skew, self.state)
         self._untold = False  # whether something was told of the sources' times since the last step
@@ -101,9 +106,28 @@ class Engine:
         component, vertex = self._home[source]
         component.finish(vertex)
 
-    def feedback(self, node: str, feedback: Feedback) -> None:
-        component, vertex = self._home[node]
-        component.send_feedback(vertex, feedback)
+    def feedback(
+        self,
+        sink: str,
+        feedback: str | Feedback,
+        *,
+        lasting: str | timedelta | int | None = None,
+        undelimited: bool = False,
+    ) -> Feedback:
+        """Send feedback into the flow from one of its sinks; it goes before any data.
+
+        See `Desk.take` for what is refused. Returns what was accepted.
+        """
+        component, vertex = self._home.get(sink, (None, None))
+        operator = None if vertex is None else vertex.operator
+        reached = operator.reached if isinstance(operator, Sink) else START_OF_TIME
+        accepted = self._desk.take(
+            sink, feedback, reached=reached, lasting=lasting, undelimited=undelimited
+        )
+        assert component is not None
+        assert vertex is not None
+        component.send_feedback(vertex, accepted)
+        return accepted
 
     def _share(self, shared: SharedTime, source: Source, page: Page) -> None:
         span = source.span(page.frame) if page.height and source.output.time else None
@@ -143,7 +167,12 @@ class Engine:
             component.wake()
 
     def held(self) -> dict[str, Held]:
-        return {name: operator.held() for name, operator in self.operators.items()}
+        return {v.name: v.held() for c in self.components for v in c.vertices}
+
+    def skipped(self) -> dict[str, dict[str, int]]:
+        """Tuples that feedback spared each operator, by what it said."""
+        found = {name: operator.skipped() for name, operator in self.operators.items()}
+        return {name: counts for name, counts in found.items() if any(counts.values())}
 
     def selectivities(self) -> dict[str, float]:
         """Tuples out per tuple in so far, of the operators of the plan (gates are none of it)."""
@@ -160,8 +189,9 @@ class Engine:
 
     def save(self) -> State:
         """Write every operator's changes to the state."""
-        for operator in self.operators.values():
-            operator.save()
+        for component in self.components:
+            for vertex in component.vertices:
+                vertex.save()
         if self._shared is not None:
             self._shared.save()
         return self.state

@@ -39,6 +39,7 @@ class Recipe:
     whole: pl.Expr
     parts: tuple[Part, ...] | None = None
     finish: Finish | None = None
+    grows: int = 0  # 1: more tuples never lower it; -1: they never raise it
 
 
 # Combining and finishing are plain functions of column names: they travel with a flow.
@@ -126,9 +127,11 @@ def _variance(names: Sequence[str], *, ddof: int, root: bool) -> pl.Expr:
 Builder = Callable[[Scope, Any], Recipe]
 
 
-def _alone(suffix: str, whole: pl.Expr, combine: Callable[[str], pl.Expr]) -> Recipe:
+def _alone(
+    suffix: str, whole: pl.Expr, combine: Callable[[str], pl.Expr], grows: int = 0
+) -> Recipe:
     """An aggregate that is its own partial."""
-    return Recipe(whole, (Part(suffix, whole, combine),), _only)
+    return Recipe(whole, (Part(suffix, whole, combine),), _only, grows)
 
 
 def _values(scope: Scope, node: exp.Expr) -> Term:
@@ -153,21 +156,21 @@ def _count(scope: Scope, node: exp.Count) -> Recipe:
     if isinstance(node.this, exp.Distinct):
         return _count_distinct(scope, node.this.expressions)
     if isinstance(node.this, exp.Star):
-        return _alone("count", pl.len().cast(pl.Int64), _total)
+        return _alone("count", pl.len().cast(pl.Int64), _total, 1)
     known = [_values(scope, a).polars.is_not_null() for a in (node.this, *node.expressions)]
-    return _alone("count", pl.all_horizontal(known).sum().cast(pl.Int64), _total)
+    return _alone("count", pl.all_horizontal(known).sum().cast(pl.Int64), _total, 1)
 
 
 def _count_distinct(scope: Scope, nodes: Sequence[exp.Expr]) -> Recipe:
     values = [_values(scope, n).polars for n in nodes]
     rows = pl.struct([v.alias(str(i)) for i, v in enumerate(values)])
     known = rows.filter(pl.all_horizontal([v.is_not_null() for v in values]))
-    return Recipe(known.n_unique().cast(pl.Int64))
+    return Recipe(known.n_unique().cast(pl.Int64), grows=1)
 
 
 def _count_if(scope: Scope, node: exp.CountIf) -> Recipe:
     test = per_tuple(scope.of(node.this, "boolean"))
-    return _alone("count", test.sum().cast(pl.Int64), _total)
+    return _alone("count", test.sum().cast(pl.Int64), _total, 1)
 
 
 def _sum(scope: Scope, node: exp.Sum) -> Recipe:
@@ -188,14 +191,14 @@ def _average(scope: Scope, node: exp.Expr) -> Recipe:
 
 
 def _min(scope: Scope, node: exp.Min) -> Recipe:
-    return _alone("min", _ordered(scope, node).polars.min(), _least)
+    return _alone("min", _ordered(scope, node).polars.min(), _least, -1)
 
 
 def _max(scope: Scope, node: exp.Max) -> Recipe:
     term = _ordered(scope, node)
     if term.dtype.is_float():  # NaN is the greatest number in Spark; Polars' max passes over it
-        return _alone("max", term.polars.nan_max(), _greatest_nan)
-    return _alone("max", term.polars.max(), _greatest)
+        return _alone("max", term.polars.nan_max(), _greatest_nan, 1)
+    return _alone("max", term.polars.max(), _greatest, 1)
 
 
 def _ordered(scope: Scope, node: exp.Min | exp.Max) -> Term:

@@ -78,6 +78,8 @@ class Condition(ABC):
 
     def implies(self, other: Condition) -> bool:
         """Whether every value that matches this also matches the other."""
+        if self is other or isinstance(other, Wildcard):
+            return True
         if self.nulls and not other.nulls:
             return False
         theirs = other.spans()
@@ -244,6 +246,10 @@ class OneOf(Condition):
     @property
     def nulls(self) -> bool:
         return None in self.values
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.values
 
     @property
     def present(self) -> list[Any]:

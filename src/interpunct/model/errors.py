@@ -46,12 +46,20 @@ class FlowError(InterpunctError):
     """A query graph that cannot be built or run."""
 
 
+class FeedbackError(InterpunctError):
+    """Feedback that cannot be accepted from its sender."""
+
+
 class FeedError(InterpunctError):
     """A feed that does not fit the source it is given to."""
 
 
 class StreamError(InterpunctError):
     """A running stream that breaks its own declaration and has nowhere to put the evidence."""
+
+
+class ArchiveError(InterpunctError):
+    """A database for look-ups that cannot be opened, or not asked what it is asked."""
 
 
 class ExpressionError(InterpunctError):

@@ -20,6 +20,7 @@ import sqlglot
 from sqlglot import exp
 
 from interpunct.model.aggregates import AGGREGATES, Finish, Part, Recipe, per_tuple
+from interpunct.model.condition import Condition, Range
 from interpunct.model.errors import ExpressionError, SchemaError
 from interpunct.model.functions import SCALARS
 from interpunct.model.schema import Schema, ddl_type
@@ -53,6 +54,16 @@ class Aggregate:
     dtype: pl.DataType
     parts: tuple[Part, ...] | None
     finish: Finish | None
+    grows: int = 0  # 1: more tuples never lower it (count, max); -1: never raise it (min)
+
+    def settles(self, condition: Condition) -> bool:
+        """Whether the condition, once it holds of some tuples of a group, holds of all of them."""
+        if not isinstance(condition, Range):
+            return False
+        if condition.low is None and condition.high is None:
+            return self.grows != 0  # not null: there is a value, and it stays
+        upward, downward = condition.high is None, condition.low is None
+        return (self.grows > 0 and upward) or (self.grows < 0 and downward)
 
 
 def scalar(source: str | pl.Expr, schema: Schema, where: str) -> Expression:
@@ -87,7 +98,7 @@ def aggregate(source: str | pl.Expr, schema: Schema, where: str) -> Aggregate:
         text, recipe = source.strip(), _recipe(_parsed(source, where), schema, where)
     whole, dtype = _carried(recipe.whole, schema, where, text)
     inputs = frozenset(whole.meta.root_names())
-    return Aggregate(text, whole, inputs, dtype, recipe.parts, recipe.finish)
+    return Aggregate(text, whole, inputs, dtype, recipe.parts, recipe.finish, recipe.grows)
 
 
 def _recipe(tree: exp.Expr, schema: Schema, where: str) -> Recipe:

@@ -7,6 +7,9 @@ The operator is indifferent to order: a tuple goes to its pane as it comes, and 
 out once a heartbeat says nothing more can fall into it. On a stream known to be ordered each
 tuple is such a heartbeat for the times before it.
 
+Demanded feedback is answered at once from the open windows, on an output of its own (output 1), so
+that what is partial is never taken for final; `as_of` tells how far time had come.
+
 Aggregates that can be combined from parts (count, sum, min, max, avg, …) keep one row per pane
 and group; any other Polars aggregate keeps the tuples of its open panes.
 """
@@ -14,24 +17,31 @@ and group; any other Polars aggregate keeps the tuples of its open panes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from interpunct.model.attribute_map import AttributeMap, Origin
 from interpunct.model.expression import Aggregate as AggregateExpression
+from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.frames import stacked
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
-from interpunct.model.schema import START_OF_TIME, Attribute, Schema, ddl_type
+from interpunct.model.schema import END_OF_TIME, START_OF_TIME, Attribute, Schema, ddl_type
+from interpunct.model.ticks import stretch, within
+from interpunct.operators.closing import Closing
 from interpunct.operators.contract import Demand, Emission, Held, Operator, Stream
 from interpunct.operators.partials import Partials
 from interpunct.operators.promises import PromiseBook
+from interpunct.operators.responses import Response, at_input, at_output
 from interpunct.operators.shelf import Shelf
 from interpunct.operators.state import Record, State
 from interpunct.operators.windows import Windows
 
 PANE = "_pane"
+AS_OF = "as_of"
 COMPACT_FROM = 4096  # rows of a pane before its parts are combined in place
 
 
@@ -50,11 +60,14 @@ class Aggregate(Operator):
         schema = aggregate_schema(stream.schema, by, aggregates)
         properties = Properties(ordered=True, strict=not by, keyed=True, deterministic=True)
         mapping = aggregate_map(stream.schema, by, aggregates)
-        super().__init__(name, [stream], [Stream(schema, properties)], mapping, state)
+        outputs = [Stream(schema, properties), Stream(partial_schema(schema))]
+        super().__init__(name, [stream], outputs, mapping, state)
+        self._aggregates = dict(aggregates)
         self._windows, self._by = windows, list(by)
         self._partials = Partials(stream.schema, PANE, by, aggregates)
         self._panes = Shelf(self.state, "pane", self._partials.schema)
         self._compacted: dict[int, int] = {}
+        self._closing = Closing(self.state, PANE, by, stream.schema, schema)
         self._book = PromiseBook(self.state, schema, 1)
         self._record = Record(self.state, "out", {"heard": START_OF_TIME, "given": START_OF_TIME})
 
@@ -72,7 +85,11 @@ class Aggregate(Operator):
 
     def on_partial_rows(self, rows: pl.DataFrame) -> Emission:
         """Partial rows made elsewhere, of tuples that are known to be in time."""
-        return self._advance(self._record["heard"], rows)
+        for guard in self.guards.inputs[0].guards if self._guarded else ():
+            kept = rows.filter(~self._of_panes(guard.pattern))
+            guard.skipped += rows.height - kept.height
+            rows = kept
+        return self.let_out(self._advance(self._record["heard"], rows))
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
         heartbeat = punctuation.heartbeat_ticks
@@ -88,15 +105,21 @@ class Aggregate(Operator):
         before = self._windows.closed_by(self._record["heard"])
         closed = self._windows.closed_by(heard)
         self._record["heard"] = heard
+        if fresh is not None and self._closing:
+            fresh = self._closing.admit(fresh)
         emission = Emission()
         if closed > before:
             emission = self.tuples(self._close(before, closed, fresh))
             fresh = None if fresh is None else self._still_open(fresh, closed)
         if fresh is not None:
             self._shelve(fresh)
+            if self._closing:
+                emission.extend(self._give_up(fresh.get_column(PANE).unique().to_list()))
         reached = self._windows.output_heartbeat(heard)
         if reached > self._record["given"]:
             self._record["given"] = reached
+            if self._closing:
+                self._closing.reached(reached)
             emission.extend(self.heartbeat(reached))
         emission.extend(self._settle())
         return emission
@@ -118,6 +141,8 @@ class Aggregate(Operator):
             rows = rows.sort(PANE, maintain_order=True)
         spread = self._windows.spread(rows, PANE, before, closed)
         results = self._partials.finish(spread)
+        if self._closing:
+            results = results.filter(~self._closing.unwanted(results))
         return results.select(self.output.names).sort(self._sort_columns())
 
     def _still_open(self, fresh: pl.DataFrame, closed: int) -> pl.DataFrame:
@@ -154,6 +179,96 @@ class Aggregate(Operator):
         settled = self._book.settle(held, self._record["given"])
         return Emission([(0, Page(self.output, self.output.empty(), settled))] if settled else [])
 
+    # Feedback ---------------------------------------------------------------------------------
+
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """Table 1, for every aggregate: by what the pattern says of groups and windows (g) and of
+        results (a)."""
+        if port != 0:
+            return at_output("¬[…] of partial results", pattern, port)
+        of_results = [(n, c) for n, c in pattern.conditions if n in self._aggregates]
+        if not of_results:
+            return self._without_groups(pattern)
+        stays = all(self._aggregates[n].settles(c) for n, c in of_results)
+        if stays and self._windows.tumbling:
+            return Response("¬[*, ≥ a]", closing=pattern)
+        return at_output("¬[*, a]", pattern)
+
+    def _without_groups(self, pattern: Pattern) -> Response:
+        """¬[g, *]: in terms of the input. A tuple can be done without when all its windows can;
+        where windows overlap some of them stay to be kept from the output."""
+        schema, time = self.inputs[0].schema, self.output.ordered_by
+        ticks = stretch(pattern.condition(time)) if time in pattern.names else (None, None)
+        if ticks is None:
+            return at_output("¬[window]", pattern)
+        groups = pattern.restricted_to(n for n in pattern.names if n != time)
+        tuples = self.attributes.backward(groups, 0, schema)
+        assert tuples is not None
+        if time in pattern.names:
+            windows = within(schema, *self._windows.within(*ticks))
+            tuples = tuples.intersect(Pattern(schema, {time: windows}))
+        response = at_input("¬[g, *]", {0: tuples}, purge=True)
+        whole = self._windows.tumbling or time not in pattern.names
+        return response if whole else replace(response, guard_output={0: pattern})
+
+    def purge(self, port: int, pattern: Pattern) -> int:
+        del port
+        before = self._panes.height
+        for pane in list(self._panes):
+            rows = self._panes.get(pane)
+            kept = rows.filter(~self._of_panes(pattern))
+            if kept.height < rows.height:
+                self._panes.put(pane, kept)
+        return before - self._panes.height
+
+    def _of_panes(self, pattern: Pattern) -> pl.Expr:
+        """A pattern over input tuples, groups and time, as one over partial rows: what it says of
+        time it says of whole panes."""
+        time = self.inputs[0].schema.ordered_by
+        tests = [c.expr(n) for n, c in pattern.conditions if n != time] or [pl.lit(True)]
+        low, high = stretch(pattern.condition(time)) or (None, None)
+        if low is not None:
+            tests.append(pl.col(PANE) >= low)
+        if high is not None:
+            tests.append(pl.col(PANE) <= high)
+        return pl.all_horizontal(tests)
+
+    def close(self, pattern: Pattern) -> Emission:
+        if not self._closing.add(pattern):
+            return Emission()
+        return self._give_up(sorted(self._panes))
+
+    def _give_up(self, panes: Sequence[int]) -> Emission:
+        """Purge the groups whose result so far is unwanted for good, and tell those upstream."""
+        emission = Emission()
+        for pane in (p for p in panes if p in self._panes):
+            rows = self._panes.get(pane)
+            results = self._partials.finish(rows)
+            groups = results.filter(self._closing.unwanted(results))
+            if not groups.height:
+                continue
+            self._closing.give_up(pane, groups)
+            self._panes.put(pane, self._closing.admit(rows))
+            self.guards.count(rows.height - self._panes.rows.get(pane, 0))
+            told = self._closing.told(pane, self._windows.size, groups)
+            emission.relays += [(0, Feedback(Intent.ASSUMED, p)) for p in told]
+        return emission
+
+    def on_wish(self, feedback: Feedback, port: int) -> Emission:
+        """A demand is answered with the results so far of the open windows that match."""
+        if feedback.intent is not Intent.DEMANDED or port != 0 or not self._panes.rows:
+            return Emission()
+        closed = self._windows.closed_by(self._record["heard"])
+        rows = stacked([self._panes.get(p) for p in sorted(self._panes)])
+        results = self._partials.finish(self._windows.spread(rows, PANE, closed, END_OF_TIME))
+        asked = results.select(self.output.names).filter(feedback.pattern.mask(results))
+        heard: int = self._record["heard"]
+        as_of = None if heard <= START_OF_TIME else self.output.value_of(heard)
+        time = self.output[self.output.ordered_by].dtype
+        return self.tuples(asked.with_columns(pl.lit(as_of, time).alias(AS_OF)), port=1)
+
+    # ------------------------------------------------------------------------------------------
+
     def _sort_columns(self) -> list[str]:
         plain = [k for k in self._by if not self.output[k].dtype.is_nested()]
         return [self.output.ordered_by, *plain]
@@ -168,11 +283,13 @@ class Aggregate(Operator):
     def demand(self, wanted: int) -> Demand | None:
         return Demand(0, self._windows.heartbeat_for(wanted))
 
-    def held(self) -> Held:
-        return Held(self._panes.height, self._panes.nbytes(), len(self._book))
+    def _held(self) -> Held:
+        held = Held(self._panes.height, self._panes.nbytes(), len(self._book))
+        return held + Held(guards=len(self._closing))
 
-    def save(self) -> None:
+    def _save(self) -> None:
         self._panes.save()
+        self._closing.save()
         self._book.save()
         self._record.save()
 
@@ -184,6 +301,12 @@ def aggregate_schema(
     carried = tuple(schema[name] for name in (*by, schema.ordered_by))
     computed = tuple(Attribute(n, ddl_type(a.dtype), a.dtype) for n, a in aggregates.items())
     return Schema(carried + computed, time=schema.time, kind=schema.kind)
+
+
+def partial_schema(schema: Schema) -> Schema:
+    """Results so far, and the time up to which the input had been heard."""
+    time = schema[schema.ordered_by]
+    return Schema((*schema.attributes, Attribute(AS_OF, time.type, time.dtype)))
 
 
 def aggregate_map(

@@ -15,11 +15,14 @@ from typing import ClassVar
 import polars as pl
 
 from interpunct.model.attribute_map import AttributeMap
-from interpunct.model.feedback import Feedback
+from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import Schema
+from interpunct.operators.guards import Guards
+from interpunct.operators.responses import Response
 from interpunct.operators.state import DictState, State
 
 
@@ -111,6 +114,8 @@ class Operator(ABC):
         self.outputs = tuple(outputs)
         self.attributes = attributes
         self.state: State = DictState() if state is None else state
+        self._guards: Guards | None = None
+        self._guarded = self.state.get("guards") is not None  # whether there may be a guard
 
     @property
     def output(self) -> Schema:
@@ -127,19 +132,127 @@ class Operator(ABC):
             return Emission()
         return self.promise(Punctuation(pattern))
 
-    def on_feedback(self, feedback: Feedback) -> Emission:
-        """An operator unaware of feedback ignores it and does not relay it (Feedback section 5)."""
-        del feedback
+    # Feedback -------------------------------------------------------------------------------
+
+    def characterise(self, pattern: Pattern, port: int) -> Response | None:
+        """The row of this operator's table for assumed feedback on an output (Feedback 4.3).
+
+        None: unaware of feedback. It ignores it and does not relay it (section 5).
+        """
+        del pattern, port
+        return None
+
+    def on_feedback(self, feedback: Feedback, port: int = 0) -> Emission:
+        """Feedback from downstream, about the output `port`."""
+        response = self.characterise(feedback.pattern, port)
+        if response is None:
+            return Emission()
+        if feedback.intent is Intent.ASSUMED:
+            return self._exploit(response)
+        emission = self.on_wish(feedback, port)
+        emission.relays += self._wishes(feedback)
+        return emission
+
+    def on_wish(self, feedback: Feedback, port: int) -> Emission:
+        """Desired or demanded feedback: serve it here, if there is something to be served."""
+        del feedback, port
         return Emission()
+
+    def purge(self, port: int, pattern: Pattern) -> int:
+        """Forget the held tuples of an input that match; returns how many there were."""
+        del port, pattern
+        return 0
+
+    def close(self, pattern: Pattern) -> Emission:
+        """From now on give up each open group once its result matches."""
+        del pattern
+        return Emission()
+
+    @property
+    def guards(self) -> Guards:
+        if self._guards is None:
+            streams = [[(s.schema, s.properties.ordered) for s in side]
+                       for side in (self.inputs, self.outputs)]  # fmt: skip
+            self._guards = Guards(self.state, *streams)
+        return self._guards
+
+    def skipped(self) -> dict[str, int]:
+        """How many tuples feedback has spared this operator, by what it said."""
+        return self.guards.skipped() if self._guarded or self._guards is not None else {}
+
+    def _exploit(self, response: Response) -> Emission:
+        """Install the guards, then purge what they protect, then tell those upstream.
+
+        What the guards already know was acted upon before, and is not told again.
+        """
+        guards = self.guards
+        known = [guards.inputs[p].covers(g) for p, g in response.guard_input.items()]
+        known += [guards.outputs[p].covers(g) for p, g in response.guard_output.items()]
+        if known and all(known) and response.closing is None:
+            return Emission()
+        if not guards.install(response.guard_input, response.guard_output):
+            return Emission()
+        self._guarded = guards.any
+        guards.count(sum(self.purge(p, pattern) for p, pattern in response.purge.items()))
+        emission = Emission() if response.closing is None else self.close(response.closing)
+        told = response.propagate.items()
+        emission.relays += [(p, Feedback(Intent.ASSUMED, pattern)) for p, pattern in told]
+        return emission
+
+    def _wishes(self, feedback: Feedback) -> list[tuple[int, Feedback]]:
+        """The wish in terms of each input. A wish that says too much only hurries too much, so
+        conditions that an input cannot express are left out, unless none would remain."""
+        found = []
+        for port, stream in enumerate(self.inputs):
+            carried = [n for n in feedback.pattern.names if self.attributes.input_of(n, port)]
+            wish = feedback.pattern.restricted_to(carried)
+            pattern = self.attributes.backward(wish, port, stream.schema)
+            if carried and pattern is not None:
+                found.append((port, Feedback(feedback.intent, pattern)))
+        return found
+
+    # ----------------------------------------------------------------------------------------
 
     def accept(self, port: int, page: Page) -> Emission:
         """A whole page: its tuples first, then its punctuations."""
+        if self._guarded:
+            return self._accept_guarded(port, page)
+        return self._accept(port, page)
+
+    def _accept(self, port: int, page: Page) -> Emission:
         if not page.height and len(page.punctuations) == 1:
             return self.on_punctuation(port, page.punctuations[0])
         emission = self.on_page(port, page) if page.height else Emission()
         for punctuation in page.punctuations:
             emission.extend(self.on_punctuation(port, punctuation))
         return emission
+
+    def _accept_guarded(self, port: int, page: Page) -> Emission:
+        emission = self._accept(port, self.guards.admit(port, page))
+        self.guards.read(port, page)
+        return self.released(emission)
+
+    def let_out(self, emission: Emission) -> Emission:
+        """What may leave of something made otherwise than by `accept`."""
+        return self.released(emission) if self._guarded else emission
+
+    def released(self, emission: Emission) -> Emission:
+        """What the guards on the outputs let out of an emission."""
+        emission.pages = list(self.guards.release(emission.pages))
+        self._guarded = self.guards.any
+        return emission
+
+    def backlog(self) -> bool:
+        """Whether there is work that needs no further input, and leave to do it now."""
+        return False
+
+    def work(self) -> Emission:
+        """Do one piece of the backlog; between pieces feedback and new pages come in."""
+        return Emission()
+
+    def begin(self) -> None:
+        """A batch begins, where input comes in batches: what is rationed by the batch is
+        rationed anew."""
 
     def needs(self) -> Demand | None:
         """The least heartbeat that would let this operator move something it holds."""
@@ -154,10 +267,21 @@ class Operator(ABC):
         return 0
 
     def held(self) -> Held:
-        return Held()
+        """How much it holds, guards included."""
+        held = self._held()
+        return held + Held(guards=len(self.guards)) if self._guards is not None else held
 
     def save(self) -> None:
         """Write what changed to the state."""
+        self._save()
+        if self._guards is not None:
+            self._guards.save()
+
+    def _held(self) -> Held:
+        return Held()
+
+    def _save(self) -> None:
+        """Write what changed, but for the guards."""
 
     def tuples(self, frame: pl.DataFrame, port: int = 0, stamp: int | None = None) -> Emission:
         """Tuples for one output; nothing when there are none."""

@@ -17,9 +17,11 @@ from dataclasses import replace
 
 from interpunct.model.errors import FlowError
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import Schema
 from interpunct.operators.contract import Emission, Stream
+from interpunct.operators.responses import Response, at_input
 from interpunct.operators.state import State
 from interpunct.operators.tsm import TsmInputs
 from interpunct.operators.union import Union
@@ -70,6 +72,11 @@ class Gate(Union):
         if port != DATA and punctuation.heartbeat_ticks is None:
             return Emission()
         return super().on_punctuation(port, punctuation)
+
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """The pacers' tuples are signs of time only; the feedback does not speak of them."""
+        del port
+        return at_input("¬[…]", {DATA: pattern}, purge=True)
 
 
 def comparable(one: Schema, other: Schema) -> bool:

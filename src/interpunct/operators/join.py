@@ -13,20 +13,24 @@ result, time still goes on: the join passes a heartbeat on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
+from interpunct.model.feedback import Feedback
 from interpunct.model.frames import stacked
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME
+from interpunct.model.ticks import stretch, within
 from interpunct.operators.band import band_join
 from interpunct.operators.contract import Demand, Emission, Held, Operator, Stream
 from interpunct.operators.join_schema import ID, JoinShape
 from interpunct.operators.join_window import JoinWindow, Unmet
 from interpunct.operators.promises import PromiseBook
+from interpunct.operators.responses import Response, at_input, at_output
 from interpunct.operators.state import Record, State
 from interpunct.operators.tsm import TsmInputs, in_order
 
@@ -67,13 +71,17 @@ class WindowJoin(Operator):
 
     def on_page(self, port: int, page: Page) -> Emission:
         self._tsm.add(port, page.frame, page.stamp)
-        return self._process()
+        emission = self._process()
+        emission.relays += self.produce(port, page)
+        return emission
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
         heartbeat = punctuation.heartbeat_ticks
         if heartbeat is not None:
             self._tsm.promise(port, heartbeat)
-            return self._process()
+            emission = self._process()
+            emission.relays += self.produce(port, None)
+            return emission
         pattern = self.attributes.forward(punctuation.pattern, port, self.output)
         if pattern is not None and set(pattern.names) <= set(self.spec.keys):
             self._book.add(port, pattern)
@@ -186,6 +194,60 @@ class WindowJoin(Operator):
         settled = self._book.settle(held, self._record["given"])
         return Emission([(0, Page(self.output, self.output.empty(), settled))] if settled else [])
 
+    def produce(self, port: int, page: Page | None) -> list[tuple[int, Feedback]]:
+        """Feedback of its own, after a page or a heartbeat on an input: a plain join has none."""
+        del port, page
+        return []
+
+    # Feedback ---------------------------------------------------------------------------------
+
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """Table 2: an input that expresses all of the pattern can do without its tuples, the join
+        key is expressed by all inputs, and what no single input expresses stays at the output.
+
+        In a left join a right tuple that is missing would let its left tuples come out alone, so
+        the right inputs follow only where the left one goes first: for patterns on the key.
+        """
+        del port
+        inputs = {j: found for j in range(len(self.inputs)) if (found := self._at(j, pattern))}
+        keyed = bool(pattern.names) and set(pattern.names) <= set(self.spec.keys)
+        if self.spec.how == "left" and not keyed:
+            inputs = {j: found for j, found in inputs.items() if j == 0}
+        if not inputs:
+            return at_output("¬[l, *, r]", pattern)
+        case = "¬[*, j, *]" if keyed else "¬[l, *, *]" if 0 in inputs else "¬[*, *, r]"
+        response = at_input(case, inputs, purge=True)
+        in_part = self._shape.stamp in pattern.names  # the inputs can say only some of it
+        return replace(response, guard_output={0: pattern}) if in_part else response
+
+    def _at(self, port: int, pattern: Pattern) -> Pattern | None:
+        """The pattern in terms of an input. Results of a tuple stamped t are stamped from t to
+        t + its window, so those stamped in [a, b] are all that tuples in [a, b − window] make."""
+        schema, stamp = self.inputs[port].schema, self._shape.stamp
+        carried = pattern.restricted_to(n for n in pattern.names if n != stamp)
+        found = self.attributes.backward(carried, port, schema)
+        if found is None or stamp not in pattern.names:
+            return found
+        ticks = stretch(pattern.condition(stamp))
+        if ticks is None:
+            return None
+        low, high = ticks
+        last = None if high is None else high - self.spec.windows[port]
+        time = within(schema, low, last)
+        limited = found.intersect(Pattern(schema, {schema.ordered_by: time}))
+        return None if limited.is_empty else limited
+
+    def purge(self, port: int, pattern: Pattern) -> int:
+        """What waits and what is stored of an input; a left tuple does not come out alone."""
+        named = {self._shape.names[port][n]: c for n, c in pattern.conditions}
+        purged = self._tsm.waiting[port].purge(pattern)
+        stores = [self._windows[port]]
+        if port == 0 and self._unmet is not None:
+            stores.append(self._unmet)
+        return purged + sum(store.purge(named) for store in stores)
+
+    # ------------------------------------------------------------------------------------------
+
     def needs(self) -> Demand | None:
         waiting = self._tsm.needs()
         if waiting is not None or self._unmet is None:
@@ -199,13 +261,13 @@ class WindowJoin(Operator):
     def waiting(self) -> int:
         return self._tsm.rows
 
-    def held(self) -> Held:
+    def _held(self) -> Held:
         stored = sum((w.held() for w in self._windows), Held())
         if self._unmet is not None:
             stored += self._unmet.held()
         return self._tsm.held() + stored + Held(punctuations=len(self._book))
 
-    def save(self) -> None:
+    def _save(self) -> None:
         self._tsm.save()
         self._book.save()
         self._record.save()

@@ -6,9 +6,13 @@ whole shelves, and what did not change is not written again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
+from interpunct.model.condition import Condition
 from interpunct.model.frames import stacked
+from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema
 from interpunct.operators.contract import Held
 from interpunct.operators.join_schema import ID
@@ -44,6 +48,16 @@ class JoinWindow:
         """Drop the shelves whose last tuple no later one can meet."""
         for key in [k for k in self._stored if (k + 1) * self._width - 1 + self._window <= sure]:
             self._stored.drop(key)
+
+    def purge(self, conditions: Mapping[str, Condition]) -> int:
+        """Forget the tuples that match, attributes under the result's names; returns how many."""
+        before, pattern = self._stored.height, Pattern(self._schema, conditions)
+        for key in list(self._stored):
+            frame = self._stored.get(key)
+            kept = frame.filter(~pattern.mask(frame))
+            if kept.height < frame.height:
+                self._stored.put(key, kept)
+        return before - self._stored.height
 
     def all(self) -> pl.DataFrame:
         return stacked([self._schema.empty(), *(self._stored.get(k) for k in self._stored)])

@@ -14,8 +14,10 @@ from interpunct.model.attribute_map import AttributeMap, Origin
 from interpunct.model.errors import FlowError
 from interpunct.model.expression import Expression
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Attribute, Schema, ddl_type
 from interpunct.operators.contract import Emission, Operator, Stream
+from interpunct.operators.responses import Response, at_input, at_output
 from interpunct.operators.state import State
 
 
@@ -40,6 +42,15 @@ class Project(Operator):
     def on_page(self, port: int, page: Page) -> Emission:
         del port
         return self.tuples(page.frame.select(self._columns))
+
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """What is carried through can be avoided before it is computed, what is computed only
+        afterwards."""
+        del port
+        carried = self.attributes.backward(pattern, 0, self.inputs[0].schema)
+        if carried is None:
+            return at_output("¬[computed]", pattern)
+        return at_input("¬[carried]", {0: carried})
 
 
 def projected_schema(name: str, schema: Schema, columns: Mapping[str, Expression]) -> Schema:

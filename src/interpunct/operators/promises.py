@@ -22,9 +22,9 @@ MOST_PROMISES = 256  # remembered per input, the oldest forgotten first
 class PromiseBook:
     """Patterns in output terms, by the input that promised them."""
 
-    def __init__(self, state: State, schema: Schema, ports: int) -> None:
+    def __init__(self, state: State, schema: Schema, ports: int, key: str = "promises") -> None:
         self._schema = schema
-        self._record = Record(state, "promises", {"made": [[] for _ in range(ports)], "ready": []})
+        self._record = Record(state, key, {"made": [[] for _ in range(ports)], "ready": []})
         self._made = [[self._parsed(t) for t in texts] for texts in self._record["made"]]
         self._ready = [self._parsed(t) for t in self._record["ready"]]
 

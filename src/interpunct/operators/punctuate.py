@@ -13,9 +13,11 @@ from __future__ import annotations
 from interpunct.model.attribute_map import AttributeMap
 from interpunct.model.late import Reason, late_rows, late_schema
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME
 from interpunct.operators.contract import Emission, Operator, Stream
+from interpunct.operators.responses import Response, at_input, at_output
 from interpunct.operators.state import Record, State
 
 DATA, TIMER = 0, 1
@@ -68,5 +70,12 @@ class Punctuate(Operator):
         self._record["given"] = heartbeat
         return self.heartbeat(heartbeat)
 
-    def save(self) -> None:
+    def characterise(self, pattern: Pattern, port: int) -> Response | None:
+        """Nobody wants the tuples that match, be they late or not; of the late output alone
+        nothing can be said to those upstream."""
+        if port != DATA:
+            return at_output("¬[…] of late tuples", pattern, port)
+        return at_input("¬[…]", {DATA: pattern})
+
+    def _save(self) -> None:
         self._record.save()

@@ -14,8 +14,10 @@ from __future__ import annotations
 from interpunct.model.attribute_map import AttributeMap
 from interpunct.model.expression import Expression
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
 from interpunct.operators.contract import Emission, Operator, Stream
+from interpunct.operators.responses import Response, at_input
 from interpunct.operators.state import State
 
 
@@ -36,3 +38,8 @@ class Select(Operator):
         """Unchanged: the output has the attributes of the input."""
         del port
         return self.promise(punctuation)
+
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """Assumed feedback is one more condition (Feedback section 4.3)."""
+        del port
+        return at_input("¬[…]", {0: pattern})

@@ -8,9 +8,11 @@ import polars as pl
 
 from interpunct.model.attribute_map import AttributeMap
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME
 from interpunct.operators.contract import Emission, Operator, Stream
+from interpunct.operators.responses import Response, at_input
 from interpunct.operators.state import Record, State
 
 
@@ -24,7 +26,7 @@ class Sink(Operator):
         deliver: Callable[[pl.DataFrame], None],
         state: State | None = None,
     ) -> None:
-        super().__init__(name, [stream], [], AttributeMap({}, {}), state)
+        super().__init__(name, [stream], [], AttributeMap.identity(stream.schema), state)
         self._deliver = deliver
         self._record = Record(self.state, "sink", {"reached": START_OF_TIME, "delivered": 0})
 
@@ -47,5 +49,10 @@ class Sink(Operator):
             self._record["reached"] = max(self._record["reached"], heartbeat)
         return Emission()
 
-    def save(self) -> None:
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """What a reader no longer wants is not delivered, and those upstream are told."""
+        del port
+        return at_input("¬[…]", {0: pattern})
+
+    def _save(self) -> None:
         self._record.save()

@@ -51,8 +51,8 @@ class Slack(Operator):
             emission.extend(self.heartbeat(reached))
         return emission
 
-    def held(self) -> Held:
+    def _held(self) -> Held:
         return Held(punctuations=self._slack + 1)
 
-    def save(self) -> None:
+    def _save(self) -> None:
         self._record.save()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from interpunct.model.attribute_map import AttributeMap
+from interpunct.model.feedback import Feedback
 from interpunct.model.late import Reason, late_rows, late_schema
 from interpunct.model.page import Page
 from interpunct.model.pattern import Pattern
@@ -22,10 +23,11 @@ from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import END_OF_TIME, Attribute, Schema, TimeKind
 from interpunct.operators.contract import Emission, Held, Operator, Stream
 from interpunct.operators.promises import MOST_PROMISES
+from interpunct.operators.responses import Response, at_output
 from interpunct.operators.state import Record, State
 from interpunct.progress.clock import Clock
-from interpunct.progress.confidence import lateness
 from interpunct.progress.source_time import NotBefore, SourceTime
+from interpunct.progress.spread import Spread
 from interpunct.progress.timestamps import TimeSpec
 
 _STAMP = pl.Datetime("us", "UTC")  # the type of an internal timestamp
@@ -33,6 +35,11 @@ _STAMP = pl.Datetime("us", "UTC")  # the type of an internal timestamp
 
 class SourceOperator(Operator):
     """An operator without inputs in the graph: it speaks when data, time or a demand reaches it."""
+
+    def _wishes(self, feedback: Feedback) -> list[tuple[int, Feedback]]:
+        """Nobody is upstream of a source."""
+        del feedback
+        return []
 
     @abstractmethod
     def wake_at(self) -> int | None:
@@ -158,14 +165,23 @@ class Source(SourceOperator):
             return answer
         return Emission() if answer is None else self._speak(self.time.give(answer))
 
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """Here the stream begins: what is assumed away is not let out, and whoever reads for the
+        source asks `assumed` and need not read it."""
+        return at_output("¬[…]", pattern, port)
+
+    def assumed(self) -> list[Pattern]:
+        """What nobody behind this source wants."""
+        return [g.pattern for g in self.guards.outputs[0].guards] if self._guarded else []
+
     def finish(self) -> Emission:
         self.time.give(END_OF_TIME)
         return super().finish()
 
-    def held(self) -> Held:
+    def _held(self) -> Held:
         return Held(punctuations=len(self._own) + len(self.time.promises))
 
-    def save(self) -> None:
+    def _save(self) -> None:
         self._record["time"] = self.time.to_record()
         self._record["own"] = [p.by_name() for p in self._own]
         self._record.save()
@@ -193,13 +209,9 @@ class Source(SourceOperator):
 
     def _learn(self, frame: pl.DataFrame, now: int) -> None:
         """From every tuple whose time makes sense, the late ones before all."""
-        assert self.time.learned is not None
         ticks = self._sensible(frame, now)
-        if not ticks.len():
-            return
-        values = ticks.to_numpy()
-        late = lateness(values, self.time.learned.reached)
-        self.time.learn(len(values), int(values.min()), int(values.max()), late, now)
+        if ticks.len():
+            self.time.learn({0: [Spread.of(ticks.to_numpy())]}, now)
 
     def _checked(self, frame: pl.DataFrame) -> Sorted:
         """External tuples without those whose time is missing, absurd, late or out of order."""

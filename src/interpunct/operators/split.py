@@ -1,7 +1,8 @@
 """Split: disjoint streams from one (Feedback Example 3: clean and dirty).
 
 Each tuple goes to the first output whose condition is true, and to the last output, the rest,
-when none is. Every punctuation goes to all of them.
+when none is. Every punctuation goes to all of them. Feedback about one output concerns the tuples
+that go there: they are kept from it, and what every output does without is not taken in at all.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Sequence
 from interpunct.model.attribute_map import AttributeMap
 from interpunct.model.expression import Expression
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.operators.contract import Emission, Stream
 from interpunct.operators.duplicate import Duplicate
+from interpunct.operators.responses import Response, at_output
 from interpunct.operators.state import State
 
 
@@ -40,3 +43,9 @@ class Split(Duplicate):
             rest = rest.filter(~chosen)
         emission.extend(self.tuples(rest, len(self._conditions)))
         return emission
+
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        return at_output("¬[…] from one output", pattern, port)
+
+    def _alone(self, pattern: Pattern, port: int) -> Emission:
+        return self._exploit(self.characterise(pattern, port))

@@ -44,5 +44,5 @@ class Timer(SourceOperator):
     def on_page(self, port: int, page: Page) -> Emission:
         raise AssertionError(f"timer {self.name} has no input {port} for {page.height} tuples")
 
-    def save(self) -> None:
+    def _save(self) -> None:
         self._record.save()

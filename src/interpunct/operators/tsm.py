@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from interpunct.model.frames import stacked
+from interpunct.model.pattern import Pattern
 from interpunct.model.schema import START_OF_TIME, Schema
 from interpunct.operators.contract import Demand, Held, Stream
 from interpunct.operators.shelf import Shelf
@@ -103,6 +104,21 @@ class Waiting:
             insort(self._runs, run)
         return taken
 
+    def purge(self, pattern: Pattern) -> int:
+        """Forget the tuples that match; returns how many there were."""
+        before = self.rows
+        for run in list(self._runs):
+            frame = self._remaining(run)
+            kept = frame.filter(~pattern.mask(frame))
+            if kept.height == frame.height:
+                continue
+            self._runs.remove(run)
+            self._forget(run)
+            if kept.height:
+                ticks = self._schema.ticks(kept)
+                self._push(kept, int(ticks[0]), int(ticks[-1]))
+        return before - self.rows
+
     def all(self) -> pl.DataFrame:
         """Everything that waits, in no particular order."""
         return stacked([self._schema.empty(), *(self._remaining(r) for r in self._runs)])
@@ -174,6 +190,10 @@ class TsmInputs:
         follow it; a heartbeat τ says τ.
         """
         return min(self._sure)
+
+    def sure_of(self, port: int) -> int:
+        """The heartbeat that holds of one input."""
+        return self._sure[port]
 
     @property
     def rows(self) -> int:

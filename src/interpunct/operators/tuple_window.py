@@ -18,10 +18,12 @@ from interpunct.model.errors import FlowError
 from interpunct.model.expression import Aggregate as AggregateExpression
 from interpunct.model.frames import stacked
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import Attribute, Schema, ddl_type
 from interpunct.operators.contract import Emission, Held, Operator, Stream
+from interpunct.operators.responses import Response, at_input, at_output
 from interpunct.operators.shelf import Shelf
 from interpunct.operators.state import State
 
@@ -129,11 +131,29 @@ class TupleWindow(Operator):
     def _sortable(self) -> list[str]:
         return [k for k in self._by if not self.output[k].dtype.is_nested()]
 
-    def held(self) -> Held:
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """A group nobody wants is not taken in. Of single windows the tuples belong to other
+        windows as well, so only the output can do without them (Feedback Example 2)."""
+        del port
+        if pattern.names and set(pattern.names) <= set(self._by):
+            groups = self.attributes.backward(pattern, 0, self.inputs[0].schema)
+            assert groups is not None
+            return at_input("¬[g, *]", {0: groups}, purge=True)
+        return at_output("¬[window]", pattern)
+
+    def purge(self, port: int, pattern: Pattern) -> int:
+        del port
+        before = self._open.height
+        for shelf in (self._open, self._counts):
+            frame = shelf.get(0)
+            shelf.put(0, frame.filter(~pattern.expr()) if frame.height else frame)
+        return before - self._open.height
+
+    def _held(self) -> Held:
         return Held(self._open.height + self._counts.height,
                     self._open.nbytes() + self._counts.nbytes())  # fmt: skip
 
-    def save(self) -> None:
+    def _save(self) -> None:
         self._open.save()
         self._counts.save()
 

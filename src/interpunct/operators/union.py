@@ -15,11 +15,13 @@ from collections.abc import Sequence
 
 from interpunct.model.attribute_map import AttributeMap
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME
 from interpunct.operators.contract import Demand, Emission, Held, Operator, Stream
 from interpunct.operators.promises import PromiseBook
+from interpunct.operators.responses import Response, at_input
 from interpunct.operators.state import Record, State
 from interpunct.operators.tsm import TsmInputs, in_order
 
@@ -66,6 +68,14 @@ class Union(Operator):
             emission.extend(self.heartbeat(sure))
         return emission
 
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """Whatever its input, a tuple that matches is not let in, and those that wait go."""
+        del port
+        return at_input("¬[…]", dict.fromkeys(range(len(self.inputs)), pattern), purge=True)
+
+    def purge(self, port: int, pattern: Pattern) -> int:
+        return self._tsm.waiting[port].purge(pattern)
+
     def needs(self) -> Demand | None:
         return self._tsm.needs()
 
@@ -75,10 +85,10 @@ class Union(Operator):
     def waiting(self) -> int:
         return self._tsm.rows
 
-    def held(self) -> Held:
+    def _held(self) -> Held:
         return self._tsm.held() + Held(punctuations=len(self._book))
 
-    def save(self) -> None:
+    def _save(self) -> None:
         self._tsm.save()
         self._book.save()
         self._record.save()
@@ -121,15 +131,19 @@ class ArrivalUnion(Operator):
         self._record["given"] = least
         return self.heartbeat(least)
 
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        del port
+        return at_input("¬[…]", dict.fromkeys(range(len(self.inputs)), pattern))
+
     def demand(self, wanted: int) -> Demand | None:
         sure: list[int] = self._record["sure"]
         port = sure.index(min(sure))
         return Demand(port, wanted) if sure[port] < wanted else None
 
-    def held(self) -> Held:
+    def _held(self) -> Held:
         return Held(punctuations=len(self._book))
 
-    def save(self) -> None:
+    def _save(self) -> None:
         self._book.save()
         self._record.save()
 

@@ -80,6 +80,12 @@ class Windows:
         """The start of the latest window that covers a pane."""
         return pane // self.slide * self.slide
 
+    def within(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:
+        """The ticks of the tuples all of whose windows start from `low` to `high`."""
+        first = None if low is None else -(-low // self.slide) * self.slide - self.slide + self.size
+        last = None if high is None else high // self.slide * self.slide + self.slide - 1
+        return first, last
+
     def spread(self, panes: pl.DataFrame, column: str, after: int, upto: int) -> pl.DataFrame:
         """Panes repeated for each window over them that starts in (after, upto]."""
         if self.tumbling:

@@ -110,9 +110,9 @@ class Running:
             self._log(self._react(event))
             self.peak = max(self.peak, self.operator.held().tuples)
 
-    def hear(self, feedback: Feedback) -> None:
-        """Feedback from downstream."""
-        self._log(self.operator.on_feedback(feedback))
+    def hear(self, feedback: Feedback, port: int = 0) -> None:
+        """Feedback from downstream, about one output."""
+        self._log(self.operator.on_feedback(feedback, port))
 
     def ports(self) -> list[int]:
         return [DELIVERED, *range(len(self.operator.outputs))]

@@ -9,21 +9,31 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import polars as pl
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from interpunct.model.feedback import Feedback, Intent
+from interpunct.model.late import is_late
 from interpunct.model.page import Page
 from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import END_OF_TIME
-from interpunct.operators.contract import Operator, Stream
+from interpunct.operators.contract import Stream
 from interpunct.operators.state import DictState, Value
-from interpunct.testing.cases import Arrival, Case, Event, Running, hashable, one_by_one
-from interpunct.testing.strategies import SPAN, ending, patterns, shifted, splits
+from interpunct.testing.cases import (
+    DELIVERED,
+    Arrival,
+    Case,
+    Event,
+    Running,
+    hashable,
+    one_by_one,
+)
+from interpunct.testing.strategies import SPAN, assumptions, ending, shifted, splits
 
 Law = Callable[[Case, st.DataObject], None]
 
@@ -114,16 +124,17 @@ def state_is_bounded(case: Case, data: st.DataObject) -> None:
 def exploitation_is_correct(case: Case, data: st.DataObject) -> None:
     """SR − subset(SR, f) ⊆ S ⊆ SR: feedback f may cost only what it speaks of (Feedback 4.1).
 
-    SR is the output without feedback, S the output when assumed feedback f came at some moment.
+    SR is the output without feedback, S the output when assumed feedback came at some moments.
     """
-    events, moment, feedback = _with_feedback(case, data)
-    if feedback is None:
-        return
-    without = Running.over(case, events)
-    heard = Running.over(case, events[:moment])
-    heard.hear(feedback)
-    heard.see(events[moment:])
-    _correct(case, feedback, without, heard)
+    events = _ended(case, data.draw(case.inputs, "events"))
+    said = _feedback(case, len(events), data)
+    without, heard = Running.over(case, events), Running(case)
+    for moment, event in enumerate([*events, None]):
+        for word in said.get(moment, ()):
+            heard.hear(word.feedback, word.port)
+        if event is not None:
+            heard.see([event])
+    _correct(case, said, without, heard)
 
 
 def propagation_is_safe(case: Case, data: st.DataObject) -> None:
@@ -131,15 +142,16 @@ def propagation_is_safe(case: Case, data: st.DataObject) -> None:
 
     Upstream may drop any of the tuples the relayed feedback matches, from when it is relayed on.
     """
-    events, moment, feedback = _with_feedback(case, data)
-    if feedback is None:
-        return
+    events = _ended(case, data.draw(case.inputs, "events"))
+    said = _feedback(case, len(events), data)
     without = Running.over(case, events)
-    relayed = Running.over(case, events[:moment])
-    relayed.hear(feedback)
-    for event in events[moment:]:
-        relayed.see([_thinned(relayed, event, data)])
-    _correct(case, feedback, without, relayed)
+    relayed = Running(case)
+    for moment, event in enumerate([*events, None]):
+        for word in said.get(moment, ()):
+            relayed.hear(word.feedback, word.port)
+        if event is not None:
+            relayed.see([_thinned(relayed, event, data)])
+    _correct(case, said, without, relayed)
 
 
 LAWS: dict[str, Law] = {
@@ -202,21 +214,31 @@ def _same_held(case: Case, before: Running, after: Running) -> None:
     assert held[0] == held[1], f"{case} held {held[0]} tuples, restored {held[1]}"
 
 
-def _correct(case: Case, feedback: Feedback, without: Running, with_it: Running) -> None:
+def _correct(case: Case, said: Said, without: Running, with_it: Running) -> None:
+    words = [word for heard in said.values() for word in heard]
     for port in without.ports():
         full, got = without.bag(port), with_it.bag(port)
         assert got <= full, f"{case}, output {port}: {got - full} is not in the full result"
-        spoken_of = _subset(without, port, feedback)
-        missing = (full - spoken_of) - got
-        assert not missing, f"{case}, output {port}: {missing} is missing and not in {feedback}"
+        missing = (full - _subset(without, port, words)) - got
+        assert not missing, f"{case}, output {port}: {missing} is missing and not in {words}"
 
 
-def _subset(running: Running, port: int, feedback: Feedback) -> Counter[tuple[Any, ...]]:
-    """subset(SR, f): the tuples of one output that the feedback speaks of."""
+def _subset(running: Running, port: int, words: Sequence[Word]) -> Counter[tuple[Any, ...]]:
+    """subset(SR, f): the tuples of one output that the feedback speaks of.
+
+    What is said of a stream is said of its late tuples too, wherever they leave: a tuple that
+    nobody wants is not missed for being late.
+    """
     found: Counter[tuple[Any, ...]] = Counter()
     for page in running.pages(port):
-        if page.schema.attributes == feedback.schema.attributes and page.height:
-            matching = page.frame.filter(feedback.pattern.mask(page.frame))
+        names = page.schema.names
+        about = [
+            w.feedback.pattern.expr()
+            for w in words
+            if port in (w.port, DELIVERED) or (is_late(page.schema) and w.port == 0)
+        ]
+        if about and page.height:
+            matching = page.frame.filter(pl.any_horizontal(about)).select(names)
             found.update(hashable(row) for row in matching.rows())
     return found
 
@@ -224,16 +246,35 @@ def _subset(running: Running, port: int, feedback: Feedback) -> Counter[tuple[An
 # Making inputs ----------------------------------------------------------------------------------
 
 
-def _with_feedback(case: Case, data: st.DataObject) -> tuple[list[Event], int, Feedback | None]:
+@dataclass(frozen=True)
+class Word:
+    """Assumed feedback about one output."""
+
+    port: int
+    feedback: Feedback
+
+
+Said = dict[int, list[Word]]  # by how many events had been seen before
+
+
+def _ended(case: Case, events: list[Event]) -> list[Event]:
+    """The events, and the end of time on every input: what only waits comes out as well."""
+    inputs = Running(case).operator.inputs
+    ends = [Arrival(p, ending(s.schema)) for p, s in enumerate(inputs) if s.schema.time]
+    return [*events, *ends]
+
+
+def _feedback(case: Case, events: int, data: st.DataObject) -> Said:
+    """Up to three words of feedback, each at some moment, about some output."""
     operator = Running(case).operator
-    if not operator.outputs or type(operator).on_feedback is Operator.on_feedback:
-        return [], 0, None  # unaware of feedback: S is SR, and nothing is relayed
-    events = data.draw(case.inputs, "events")
-    moment = data.draw(st.integers(0, len(events)), "feedback after")
-    schema = operator.output
-    plain = [a.name for a in schema.attributes if not a.dtype.is_nested()]
-    pattern: Pattern = data.draw(patterns(schema, plain), "assumed")
-    return events, moment, Feedback(Intent.ASSUMED, pattern)
+    streams = operator.outputs or operator.inputs  # a sink is spoken to about what it is given
+    said: Said = {}
+    for _ in range(data.draw(st.integers(1, 3), "words")):
+        moment = data.draw(st.integers(0, events), "feedback after")
+        port = data.draw(st.integers(0, len(streams) - 1), "output")
+        pattern: Pattern = data.draw(assumptions(streams[port].schema), "assumed")
+        said.setdefault(moment, []).append(Word(port, Feedback(Intent.ASSUMED, pattern)))
+    return said
 
 
 def _thinned(running: Running, event: Event, data: st.DataObject) -> Event:

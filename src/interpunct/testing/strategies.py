@@ -19,6 +19,7 @@ from interpunct.model.page import Page
 from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import END_OF_TIME, START_OF_TIME, Attribute, Schema, to_datetime
+from interpunct.model.ticks import within
 from interpunct.operators.contract import Stream
 from interpunct.testing.cases import Arrival, Event, split
 
@@ -150,6 +151,28 @@ def patterns(draw: st.DrawFn, schema: Schema, names: Sequence[str]) -> Pattern:
     if schema.time is not None and draw(st.integers(0, 3)) == 0:
         bound = draw(st.integers(0, SPAN))
         conditions[schema.time] = Range(high=schema.value_of(bound))
+    return Pattern.of(schema, conditions)
+
+
+@st.composite
+def assumptions(draw: st.DrawFn, schema: Schema) -> Pattern:
+    """Patterns of feedback: on one or two attributes, the time among them or not."""
+    plain = [a.name for a in schema.attributes if not a.dtype.is_nested()]
+    chosen = draw(st.lists(st.sampled_from(plain), min_size=1, max_size=2, unique=True))
+    conditions: dict[str, Any] = {}
+    for name in chosen:
+        if name == schema.time:
+            low, high = draw(st.integers(0, SPAN)), draw(st.integers(0, SPAN))
+            ends = draw(st.sampled_from([(None, high), (low, None), (low, high), (low, low)]))
+            conditions[name] = within(schema, *ends)
+            continue
+        value, known = (columns(schema[name], nulls=n) for n in (True, False))
+        kinds = [
+            value,
+            st.sets(value, min_size=1, max_size=3),
+            st.tuples(st.sampled_from(["≤", "<", ">", "≥", "≠"]), known),
+        ]
+        conditions[name] = draw(st.one_of(kinds))
     return Pattern.of(schema, conditions)
 
 

@@ -1,0 +1,203 @@
+"""Feedback from people and programs: checked where it enters, and followed through a flow.
+
+    query.feedback("map", "¬[segment ∉ {3, 4, 5}]", lasting="2m")      someone zoomed in
+
+A `Desk` takes feedback for the sinks of a flow. It refuses what names unknown attributes, what
+contradicts something said before, and what would leave guards behind for ever, because no
+punctuation ever covers it (Feedback section 4.4). `follow` tells, before anything runs, what each
+operator would do with a pattern: the tables of all operators, read from the sink upwards.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from interpunct.flow.graph import Graph
+from interpunct.flow.nodes import Ref
+from interpunct.model.durations import duration
+from interpunct.model.errors import FeedbackError
+from interpunct.model.feedback import Feedback, Intent
+from interpunct.model.pattern import Pattern
+from interpunct.model.punctuation import Punctuation
+from interpunct.model.schema import START_OF_TIME, Schema
+from interpunct.model.ticks import stretch, within
+from interpunct.operators.responses import Response
+
+Length = str | timedelta | int
+MOST_UNDELIMITED = 16  # feedback without an end in time that a sink accepts when asked to
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one operator would do with feedback about one of its outputs; None: it is unaware."""
+
+    node: str
+    port: int
+    pattern: Pattern
+    response: Response | None
+
+
+def follow(graph: Graph, node: str, pattern: Pattern, port: int = 0) -> Iterator[Step]:
+    """The way of assumed feedback through a flow, from a node upwards.
+
+    It ends where an operator propagates nothing, where all of several readers would have to say
+    the same, and at the sources.
+    """
+    response = graph.nodes[node].prototype.characterise(pattern, port)
+    yield Step(node, port, pattern, response)
+    if response is None or response.when:
+        return
+    for entry, told in response.propagate.items():
+        inputs = graph.nodes[node].inputs
+        if entry < len(inputs) and _readers(graph, inputs[entry]) == 1:
+            yield from follow(graph, inputs[entry].node, told, inputs[entry].port)
+
+
+def explain_feedback(graph: Graph, sink: str, feedback: Feedback) -> str:
+    """The tables of all operators for one pattern, as text."""
+    lines = [f"{feedback} at {sink}"]
+    for step in follow(graph, sink, feedback.pattern):
+        kind = graph.nodes[step.node].kind
+        said = "unaware: ignores it" if step.response is None else step.response.actions
+        case = "" if step.response is None else f" {step.response.case}"
+        lines.append(f"  {step.node} ({kind}){case}: {said}")
+    return "\n".join(lines)
+
+
+def delimited(pattern: Pattern) -> bool:
+    """Whether punctuation will cover the pattern one day: it ends in time."""
+    time = pattern.schema.time
+    if time is None:
+        return False
+    ticks = stretch(pattern.condition(time))
+    return ticks is not None and ticks[1] is not None
+
+
+@dataclass
+class Desk:
+    """Where feedback for the sinks of a flow is handed in."""
+
+    graph: Graph
+    said: dict[str, list[Feedback]] = field(default_factory=dict)  # by sink, still in force
+
+    def take(
+        self,
+        sink: str,
+        feedback: str | Feedback,
+        *,
+        reached: int = START_OF_TIME,
+        lasting: Length | None = None,
+        undelimited: bool = False,
+    ) -> Feedback:
+        """Checked feedback for a sink that has come to the heartbeat `reached`, or an error.
+
+        `lasting` ends it in time: so long after what the sink has reached. `undelimited` accepts,
+        with a warning and up to a cap, what no punctuation will ever cover.
+        """
+        schema = self._schema(sink)
+        heard = Feedback.parse(feedback, schema) if isinstance(feedback, str) else feedback
+        if lasting is not None:
+            heard = self._lasting(sink, heard, reached, lasting)
+        self.reached(sink, reached)
+        self._check_sense(sink, heard)
+        if heard.intent is Intent.ASSUMED:
+            self._check_end(sink, heard, undelimited)
+        elif heard.intent is Intent.DEMANDED:
+            self._check_answer(sink, heard)
+        self.said.setdefault(sink, []).append(heard)
+        return heard
+
+    def reached(self, sink: str, heartbeat: int) -> None:
+        """A sink has come this far: what spoke of earlier tuples alone is over, and so is every
+        demand, which was for one moment."""
+        schema = self._schema(sink)
+        if schema.time is None or heartbeat <= START_OF_TIME:
+            return
+        past = Punctuation.heartbeat(schema, heartbeat).pattern
+        still = [f for f in self.said.get(sink, ()) if not f.pattern.implies(past)]
+        self.said[sink] = [f for f in still if f.intent is not Intent.DEMANDED]
+
+    def _schema(self, sink: str) -> Schema:
+        names = [n.name for n in self.graph.sinks]
+        if sink not in names:
+            known = ", ".join(names)
+            raise FeedbackError("feedback", f"one of the sinks {known}", repr(sink), "Name one.")
+        return self.graph.nodes[sink].streams[0].schema
+
+    def _lasting(self, sink: str, feedback: Feedback, reached: int, lasting: Length) -> Feedback:
+        schema = self._schema(sink)
+        if schema.time is None or reached <= START_OF_TIME:
+            raise FeedbackError(
+                f"feedback for sink {sink!r}", "a stream whose time has begun with lasting=…",
+                "no heartbeat yet" if schema.time else "a stream without time",
+                "Bound the time in the pattern itself, or wait for the first results.",
+            )  # fmt: skip
+        end = reached + duration(lasting, f"feedback for sink {sink!r}")
+        until = Pattern(schema, {schema.time: within(schema, None, end)})
+        return Feedback(feedback.intent, feedback.pattern.intersect(until))
+
+    def _check_sense(self, sink: str, feedback: Feedback) -> None:
+        where = f"feedback for sink {sink!r}"
+        if feedback.pattern.is_empty:
+            raise FeedbackError(where, "a pattern that some tuple matches", str(feedback),
+                                "Look for conditions that exclude each other.")  # fmt: skip
+        if feedback.intent is Intent.ASSUMED:
+            return
+        for before in self.said.get(sink, ()):
+            if before.intent is Intent.ASSUMED and feedback.pattern.implies(before.pattern):
+                raise FeedbackError(
+                    where, "a wish for tuples that have not been assumed away",
+                    f"{feedback} after {before}",
+                    "What is assumed away stays away; wish for something else.",
+                )  # fmt: skip
+
+    def _check_end(self, sink: str, feedback: Feedback, undelimited: bool) -> None:
+        """Feedback must be subordinate to what punctuation can bound (section 4.4)."""
+        if delimited(feedback.pattern):
+            return
+        where, time = f"feedback for sink {sink!r}", self._schema(sink).time
+        fix = f"Bound it in time, e.g. with {time} ≤ '…' or lasting='5m'" if time else "Wait"
+        if not undelimited:
+            raise FeedbackError(
+                where, "a pattern that punctuation will cover one day", str(feedback),
+                f"{fix}; or accept guards that stay for ever with undelimited=True.",
+            )  # fmt: skip
+        endless = [f for f in self.said.get(sink, ()) if not delimited(f.pattern)]
+        if len(endless) >= MOST_UNDELIMITED:
+            raise FeedbackError(
+                where, f"at most {MOST_UNDELIMITED} patterns without an end", str(feedback),
+                "The result has changed for good: start a query that does not compute the rest.",
+            )  # fmt: skip
+        warnings.warn(
+            f"{where}: no punctuation covers {feedback}, so its guards stay for ever.",
+            stacklevel=4,
+        )
+
+    def _check_answer(self, sink: str, feedback: Feedback) -> None:
+        """A demand needs somebody who answers it."""
+        if any(self._answers(name) for name in self._upstream(sink)):
+            return
+        raise FeedbackError(
+            f"feedback for sink {sink!r}", "an operator upstream that answers demands",
+            f"{feedback}, which nobody does",
+            "Read the partial results of an aggregate, flow.sink('now', average.partial), "
+            "or keep results until they are asked for with stream.poll(keep='10m').",
+        )  # fmt: skip
+
+    def _upstream(self, node: str) -> Iterator[str]:
+        for ref in self.graph.nodes[node].inputs:
+            yield ref.node
+            yield from self._upstream(ref.node)
+
+    def _answers(self, name: str) -> bool:
+        node = self.graph.nodes[name]
+        if node.kind == "poll":
+            return True
+        return node.kind == "aggregate" and _readers(self.graph, Ref(name, 1)) > 0
+
+
+def _readers(graph: Graph, ref: Ref) -> int:
+    return sum(1 for port, _, _ in graph.consumers(ref.node) if port == ref.port)
