@@ -8,8 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from interpunct.flow.nodes import SourceNode
 from interpunct.spark.rows import spark_schema
 from tests.spark.scenario import batches, comparable, everything, in_process, write_files
 
@@ -18,16 +19,16 @@ pytestmark = pytest.mark.xdist_group("spark")
 ROOT = Path(__file__).parents[2]
 
 
+def files_of(spark: SparkSession, source: SourceNode, folder: Path) -> DataFrame:
+    """A source's files as a stream, one a batch."""
+    reader = spark.readStream.schema(spark_schema(source.raw)).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(folder / source.name))
+
+
 def on_spark(spark: SparkSession, folder: Path, lanes: int) -> dict[str, pl.DataFrame]:
     """Run the flow over files, one a batch and source, and read its sinks back."""
     flow = everything()
-    schemas = {n.name: spark_schema(n.raw) for n in flow.graph.sources}
-    feeds = {
-        name: spark.readStream.schema(schema)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(folder / name))
-        for name, schema in schemas.items()
-    }
+    feeds = {n.name: files_of(spark, n, folder) for n in flow.graph.sources}
     out = folder / "out"
     query = flow.start(
         spark, feeds,

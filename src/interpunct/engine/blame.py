@@ -36,13 +36,14 @@ class Blame:
 
     operator: str
     source: str
-    quiet: str  # what kind of silence this is: "never seen", "finished", or "not heard since"
+    quiet: str  # "never seen", "finished", "idle", "has something unread", or "not heard since"
     holds: int  # tuples the operator has in its keeping
     wanted: int  # the heartbeat it would need of the source
     reached: int | None  # the one it has
     behind: int | None
     since: int | None  # when the source was last heard of
     release: str
+    clocked: bool = True  # whether ticks are microseconds
 
 
 def blame(vertices: Iterable[Vertex]) -> list[Blame]:
@@ -91,7 +92,8 @@ def _followed(line: Blame, blamed: Mapping[str, Blame]) -> Blame:
 
 def table(lines: Iterable[Blame]) -> pl.DataFrame:
     """The lines as a frame."""
-    return pl.DataFrame([vars(line) for line in lines], schema=COLUMNS)
+    rows = [{name: getattr(line, name) for name in COLUMNS} for line in lines]
+    return pl.DataFrame(rows, schema=COLUMNS)
 
 
 def _culprit(vertex: Vertex, need: Demand) -> tuple[SourceOperator, int] | None:
@@ -116,7 +118,7 @@ def _line(vertex: Vertex, source: SourceOperator, wanted: int) -> Blame:
     behind = None if reached is None or wanted >= END_OF_TIME else max(wanted - reached, 0)
     return Blame(
         vertex.name, source.name, _quiet(source), holds, wanted, reached, behind, time.arrived,
-        _release(source, wanted),
+        _release(source, wanted), time.clocked,
     )  # fmt: skip
 
 
@@ -125,7 +127,9 @@ def _quiet(source: Source) -> str:
         return "finished"
     if source.time.arrived is None and source.time.given == START_OF_TIME:
         return "never seen"
-    return "not heard since"
+    if source.time.blocked:
+        return "has something unread"
+    return "idle" if source.time.idle else "not heard since"
 
 
 def _release(source: Source, wanted: int) -> str:
@@ -145,4 +149,6 @@ def _release(source: Source, wanted: int) -> str:
     said = f"a tuple stamped {schema.value_of(stamp)} or later"
     if bounds is None or time.arrived is None or time.spec.ets.mode == "never":
         return said
+    if time.spec.ets.mode == "proven":
+        return f"{said}, or proof that it has nothing to send"
     return f"{said}, or silence: with bounds {bounds} its time goes on with the clock"

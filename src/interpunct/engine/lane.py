@@ -15,16 +15,18 @@ import polars as pl
 from interpunct.engine.arcs import Vertex, wired
 from interpunct.engine.blame import ENTRY, EXPORT, Blame, blame
 from interpunct.engine.component import Component
-from interpunct.engine.lane_source import Entry, Facts, LaneSource
+from interpunct.engine.export import Export
+from interpunct.engine.lane_source import Border, Entry, Facts, LaneSource
 from interpunct.engine.metrics import Metrics
 from interpunct.engine.shared_time import SharedTime
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Context, Node, Ref, SinkNode, SourceNode, TimerNode
 from interpunct.flow.planner import Stage
 from interpunct.flow.pushdown import Prefix, prefix_of
+from interpunct.model.feedback import Feedback
 from interpunct.model.frames import stacked
 from interpunct.model.page import Page
-from interpunct.model.punctuation import Punctuation
+from interpunct.model.pattern import Pattern
 from interpunct.operators.aggregate import Aggregate
 from interpunct.operators.contract import Emission, Held, Operator
 from interpunct.operators.sink import Sink
@@ -43,34 +45,35 @@ class LaneBatch:
     entering: dict[str, list[pl.DataFrame]] = field(default_factory=dict)  # by source, after prefix
     pages: dict[Ref, list[tuple[int, Page]]] = field(default_factory=dict)  # from earlier lanes
     finished: set[str] = field(default_factory=set)  # sources that will send nothing more
+    idle: dict[str, int] = field(default_factory=dict)  # when sources had nothing unread
+    blocked: dict[str, int] = field(default_factory=dict)  # when they had something unread
+    feedback: list[Said] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=dict)  # by source, left out before the lane
+
+
+@dataclass(frozen=True)
+class Said:
+    """Feedback that reaches a lane from outside: for a sink or, as `node:port`, for a stream that
+    goes on to a later stage, of which then one reader says it."""
+
+    target: str
+    text: str
+    reader: int | None = None
 
 
 @dataclass
 class LaneOutput:
     """What leaves: frames by sink, the heartbeat each sink has reached, late tuples by node, a
-    page per stream to later stages, and the moment at which the lane should run again."""
+    page per stream to later stages, the moment at which the lane should run again, and by source
+    the moment at which it would have to be caught up for someone to go on."""
 
     sinks: dict[str, pl.DataFrame]
     reached: dict[str, int]
     late: dict[str, pl.DataFrame]
     onward: dict[Ref, Page]
     wake_at: int | None
-
-
-class _Export(Sink):
-    """The end of a stream that goes on in another stage: punctuation stays with it."""
-
-    def __init__(self, name: str, node: Node, port: int) -> None:
-        self.frames: list[pl.DataFrame] = []
-        super().__init__(name, node.outputs[port], self.frames.append)
-
-    def page(self) -> Page:
-        """Everything since the last batch, with the heartbeat reached so far."""
-        schema = self.inputs[0].schema
-        frame = pl.concat([schema.empty(), *self.frames])
-        self.frames.clear()
-        marks = (Punctuation.heartbeat(schema, self.reached),) if schema.time is not None else ()
-        return Page(schema, frame, marks)
+    unproven: dict[str, int] = field(default_factory=dict)
+    feedback: list[tuple[Ref, Feedback]] = field(default_factory=list)  # about what enters
 
 
 class Lane:
@@ -85,13 +88,16 @@ class Lane:
         *,
         exports: Sequence[Ref] = (),
         silent: Collection[str] = (),
+        readers: Mapping[Ref, int] | None = None,
     ) -> None:
-        """`silent` names the sources whose late tuples another stage reports."""
+        """`silent` names the sources whose late tuples another stage reports; `readers` says how
+        many lanes of later stages read each export."""
         self._clock = ScriptedClock()
         self.state = state
         self._frames: dict[str, list[pl.DataFrame]] = {}
         self._late: dict[str, list[pl.DataFrame]] = {}
-        self._exports: dict[Ref, _Export] = {}
+        self._exports: dict[Ref, Export] = {}
+        self._readers = readers or {}
         self._lanes, self._silent = lanes, frozenset(silent)
         self._stage, self._graph = stage, graph
         self._vertices = self._wired(exports)
@@ -106,6 +112,10 @@ class Lane:
     def run(self, batch: LaneBatch) -> LaneOutput:
         """One batch: everything enters, then the engine runs until nothing moves."""
         self._clock.wait_until(batch.now)
+        for vertex in self._vertices.values():
+            vertex.operator.begin()
+        for said in batch.feedback:
+            self._hear(said)
         for name, vertex in self._vertices.items():
             operator = vertex.operator
             if isinstance(operator, LaneSource):
@@ -117,6 +127,20 @@ class Lane:
         while self._component.step():
             pass
         return self._output()
+
+    def _hear(self, said: Said) -> None:
+        """Feedback for a sink goes in there; for a stream that leaves the stage, once all its
+        readers have said it."""
+        if said.reader is None:
+            vertex = self._vertices[said.target]
+            feedback = Feedback.parse(said.text, vertex.operator.inputs[0].schema)
+            self._component.send_feedback(vertex, feedback)
+            return
+        ref = _ref(f"{ENTRY}{said.target}")
+        export = self._exports[ref]
+        feedback = Feedback.parse(said.text, export.inputs[0].schema)
+        for agreed in export.heard(feedback, said.reader):
+            self._component.send_feedback(self._vertices[export.name], agreed)
 
     def _tell(self, batch: LaneBatch) -> None:
         """What the batch's tuples say of the times of all sources, those of other stages too."""
@@ -134,6 +158,9 @@ class Lane:
         """What went through the prefix enters behind it, with what the lane itself lets in."""
         facts = batch.facts.get(source.name, Facts())
         raw = batch.raw.get(source.name, ())
+        if batch.skipped.get(source.name):
+            source.guards.count(batch.skipped[source.name])
+        source.told_of_silence(batch.idle.get(source.name), batch.blocked.get(source.name))
         emission = source.on_batch(raw, facts)
         entering = list(batch.entering.get(source.name, ()))
         if entering:
@@ -177,12 +204,12 @@ class Lane:
 
     def save(self) -> None:
         for vertex in self._vertices.values():
-            vertex.operator.save()
+            vertex.save()
         if self._shared is not None:
             self._shared.save()
 
     def held(self) -> dict[str, Held]:
-        return {name: v.operator.held() for name, v in self._vertices.items()}
+        return {name: v.held() for name, v in self._vertices.items()}
 
     def _output(self) -> LaneOutput:
         output = LaneOutput(
@@ -191,6 +218,8 @@ class Lane:
             {name: pl.concat(frames) for name, frames in self._late.items()},
             {ref: export.page() for ref, export in self._exports.items()},
             self._wake_at(),
+            self._unproven(),
+            self._said(),
         )
         for frames in self._frames.values():
             frames.clear()
@@ -200,7 +229,30 @@ class Lane:
     def _wake_at(self) -> int | None:
         shared = None if self._shared is None else self._shared.next_moment()
         moments = [m for m in (self._component.wake_at(), shared) if m is not None]
+        if any(v.operator.held_back() for v in self._vertices.values()):
+            moments.append(self._clock.now() + 1)  # what this batch had no time for, the next does
         return min(moments, default=None)
+
+    def _said(self) -> list[tuple[Ref, Feedback]]:
+        """Feedback that has come to where streams enter the lane."""
+        borders = (v.operator for v in self._vertices.values() if isinstance(v.operator, Border))
+        return [(_entered(b.name), feedback) for b in borders for feedback in b.said()]
+
+    def assumed(self) -> dict[str, list[Pattern]]:
+        """What this lane does without, by source."""
+        sources = (v.operator for v in self._vertices.values())
+        found = {s.name: s.assumed() for s in sources if isinstance(s, LaneSource)}
+        return {name: patterns for name, patterns in found.items() if patterns}
+
+    def skipped(self) -> dict[str, dict[str, int]]:
+        """Tuples that feedback spared each operator, by what it said."""
+        found = {name: v.operator.skipped() for name, v in self._vertices.items()}
+        return {name: counts for name, counts in found.items() if any(counts.values())}
+
+    def _unproven(self) -> dict[str, int]:
+        operators = (v.operator for v in self._vertices.values())
+        sources = (o for o in operators if isinstance(o, LaneSource))
+        return {s.name: s.unproven for s in sources if s.unproven is not None}
 
     def _sink(self, name: str) -> Sink:
         sink = self._vertices[name].operator
@@ -231,9 +283,10 @@ class Lane:
                 if ref.node not in names:
                     by_name[_entry(ref)].connect(0, by_name[node.name], port)
         for ref in exports:
-            export = _Export(
-                f"{EXPORT}{ref.node}:{ref.port}", self._graph.nodes[ref.node], ref.port
-            )
+            name = f"{EXPORT}{ref.node}:{ref.port}"
+            stream = self._graph.nodes[ref.node].outputs[ref.port]
+            readers = self._readers.get(ref, 1)
+            export = Export(name, stream, readers, Scoped(self.state, name))
             self._exports[ref] = export
             by_name[export.name] = Vertex(export.name, export)
             by_name[ref.node].connect(ref.port, by_name[export.name], 0)
@@ -285,6 +338,11 @@ def _is_prefix(graph: Graph, name: str) -> bool:
 
 def _entry(ref: Ref) -> str:
     return f"{ENTRY}{ref.node}:{ref.port}"
+
+
+def _entered(name: str) -> Ref:
+    """What enters at a border: a stream of an earlier stage, or a source."""
+    return _ref(name) if name.startswith(ENTRY) else Ref(name)
 
 
 def _ref(entry: str) -> Ref:

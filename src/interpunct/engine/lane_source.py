@@ -13,46 +13,86 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from interpunct.model.attribute_map import AttributeMap
+from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.frames import stacked
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME, TimeKind
 from interpunct.operators.contract import Emission, Stream
+from interpunct.operators.responses import Response, at_output
 from interpunct.operators.source import Source, SourceOperator
 from interpunct.operators.state import Record, State
 from interpunct.progress.source_time import NotBefore
+from interpunct.progress.spread import Spread
 
 
 @dataclass
 class Facts:
-    """What a whole stream did in one batch: the same for every lane. `late` holds a sketch from
-    each task that could tell how late its tuples were, `studied` how many tuples those had."""
+    """What a whole stream did in one batch: the same for every lane. `spreads` has the times that
+    each task read, where lateness is learned, by the stream they came on (0 unless several streams
+    tell one time)."""
 
     rows: int = 0
     greatest: int | None = None
     least: int | None = None
-    studied: int = 0
-    late: list[bytes] = field(default_factory=list)
+    spreads: dict[int, list[Spread]] = field(default_factory=dict)
 
     def add(
         self,
         rows: int,
         greatest: int | None,
         least: int | None = None,
-        late: bytes | None = None,
+        behind: bytes | None = None,
+        stream: int = 0,
     ) -> None:
+        """What one task saw; `behind` is the sketch of a `Spread`."""
         self.rows += rows
         if greatest is not None:
             self.greatest = greatest if self.greatest is None else max(self.greatest, greatest)
         if least is not None:
             self.least = least if self.least is None else min(self.least, least)
-        if late is not None:
-            self.studied += rows
-            self.late.append(late)
+        if behind is not None and greatest is not None:
+            self.spreads.setdefault(stream, []).append(Spread(greatest, behind))
 
 
-class LaneSource(Source):
+class Border(SourceOperator):
+    """Where a stream enters the lane: feedback about it is for others, who hear it later."""
+
+    _upstream: list[Feedback] | None = None
+
+    def on_feedback(self, feedback: Feedback, port: int = 0) -> Emission:
+        assumed = feedback.intent is Intent.ASSUMED
+        if port == 0 and not (assumed and self.guards.outputs[0].covers(feedback.pattern)):
+            self._upstream = [*(self._upstream or ()), feedback]
+        return super().on_feedback(feedback, port)
+
+    def said(self) -> list[Feedback]:
+        """What was said since this was last asked."""
+        said, self._upstream = self._upstream or [], None
+        return said
+
+
+class LaneSource(Border, Source):
     """A source of the flow, as one lane sees it."""
+
+    unproven: int | None = None  # when it would have to be caught up for someone here to go on
+
+    def told_of_silence(self, idle: int | None, blocked: int | None) -> None:
+        """Before a batch: when all that the source had was read, if that is known, and when it had
+        something that was not."""
+        self.unproven = None
+        if idle is not None:
+            self.time.prove(idle)
+        if blocked is not None:
+            self.time.block(blocked)
+
+    def on_demand(self, wanted: int) -> Emission | NotBefore:
+        answer = super().on_demand(wanted)
+        moment = None if answer else self.time.provable_at(wanted)
+        if moment is not None:
+            self.unproven = moment if self.unproven is None else min(self.unproven, moment)
+        return answer
 
     def on_batch(self, frames: Sequence[pl.DataFrame], facts: Facts) -> Emission:
         """This lane's tuples of a batch, and what the whole stream did in it."""
@@ -66,9 +106,8 @@ class LaneSource(Source):
             greatest = stamp
         before = self.time.greatest
         if greatest is not None:
-            if self.time.learned is not None and facts.least is not None and facts.late:
-                # The parts come in any order: sorted, every lane merges them in the same one.
-                self.time.learn(facts.studied, facts.least, greatest, sorted(facts.late), now)
+            if self.time.learned is not None:
+                self.time.learn(facts.spreads, now)
             self.time.observe(greatest, now)
         emission.extend(self._speak(self.time.mature(now)))
         emission.extend(self._speak(self._enabling(now)))
@@ -98,7 +137,7 @@ class LaneSource(Source):
         return None if answer is None or isinstance(answer, NotBefore) else self.time.give(answer)
 
 
-class Entry(SourceOperator):
+class Entry(Border):
     """A stream that comes from the lanes of an earlier stage.
 
     Its heartbeat is the least of what those lanes have said; each says something every batch.
@@ -108,6 +147,10 @@ class Entry(SourceOperator):
         super().__init__(name, [], [stream], AttributeMap.identity(stream.schema), state)
         initial = {"heard": [START_OF_TIME] * lanes, "given": START_OF_TIME}
         self._record = Record(self.state, "entry", initial)
+
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """It is not let in here, and the stage before is told."""
+        return at_output("¬[…]", pattern, port)
 
     def on_batch(self, pages: Sequence[tuple[int, Page]]) -> Emission:
         """Pages of one batch, each from a lane of the stage before."""
@@ -145,5 +188,5 @@ class Entry(SourceOperator):
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
         raise AssertionError(f"{self.name} takes batches, not {punctuation} on {port}")
 
-    def save(self) -> None:
+    def _save(self) -> None:
         self._record.save()

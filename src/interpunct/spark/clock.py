@@ -4,6 +4,10 @@
 
 Its offset moves only when some lane has asked to be woken and the moment has come. The file is a
 hint: after a restart the clock ticks once, every lane looks at its state and asks again.
+
+A lane that waits for proof that a source is caught up is woken twice: at the moment that would have
+to be proven, so that a batch asks the source, and when Spark has told what it answered. The proof
+is part of the offset, so all lanes have it in the same batch, and in that batch run again as well.
 """
 
 from __future__ import annotations
@@ -12,7 +16,9 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -21,42 +27,79 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from pyspark.sql.types import StructType
 
 from interpunct.progress.clock import RealClock
+from interpunct.spark.channel import Channel, Message
 from interpunct.spark.program import Program
-from interpunct.spark.wire import CLOCK, WIRE, Row, to_batch
+from interpunct.spark.wire import BLOCKED, CLOCK, FEEDBACK, IDLE, WIRE, Row, to_batch
 
-Offset = dict[str, int]
+Offset = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the lanes wait for, in microseconds: the earliest moment, and by source the earliest at
+    which it would have to be caught up."""
+
+    wake: int | None = None
+    proofs: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Silence:
+    """What Spark has told of the sources: when each last had nothing unread, and when it last
+    had."""
+
+    idle: dict[str, int] = field(default_factory=dict)
+    blocked: dict[str, int] = field(default_factory=dict)
 
 
 class WakeFile:
-    """The earliest moment (µs) any lane waits for, in a file that is replaced as a whole."""
+    """What the lanes want, in a file that is replaced as a whole; beside it, in another, what is
+    known of the sources' silence."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self._silence = self.path.with_name(f"{self.path.name}-silence")
 
-    def write(self, moment: int | None) -> None:
+    def write(self, wanted: Wanted) -> None:
         """Where the flow's driver runs, which on Spark Connect is not where it was started."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent)
-        with os.fdopen(handle, "w") as out:
-            out.write("" if moment is None else str(moment))
-        os.replace(temporary, self.path)
+        _replace(self.path, asdict(wanted))
 
-    def read(self) -> int | None:
-        try:
-            text = self.path.read_text()
-        except FileNotFoundError:
-            return None
-        return int(text) if text else None
+    def read(self) -> Wanted:
+        return Wanted(**_content(self.path))
+
+    def tell(self, silence: Silence) -> None:
+        _replace(self._silence, asdict(silence))
+
+    def told(self) -> Silence:
+        return Silence(**_content(self._silence))
+
+
+def _replace(path: Path, content: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w") as out:
+        json.dump(content, out)
+    os.replace(temporary, path)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    return found
 
 
 class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """An offset is the moment of the last tick, in microseconds."""
+    """An offset is the moment of the last tick, in microseconds, and what was known by then."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._wake = WakeFile(options["wake"])
         self._lanes: list[tuple[int, int]] = json.loads(options["lanes"])
+        self._channel = Channel(options["channel"]) if "channel" in options else None
+        self._homes: dict[str, int] = json.loads(options.get("homes", "{}"))
         self._clock = RealClock()
-        self._started = False
+        self._asked: int | None = None  # when it was last asked for its offset
         self._bounded = False
 
     def initialOffset(self) -> Offset:  # noqa: N802
@@ -68,21 +111,68 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
         del limit
         if self._bounded:
-            return start
-        now = self._clock.now()
-        if not self._started:
-            self._started = True
-            return {"tick": max(now, start["tick"] + 1)}
-        wanted = self._wake.read()
-        due = wanted is not None and start["tick"] < wanted <= now
-        return {"tick": now} if due else start
+            return self._with_feedback(start, start)
+        now, before = self._clock.now(), self._asked
+        self._asked = now
+        if before is None:
+            return self._with_feedback(start, {"tick": max(now, start["tick"] + 1)})
+        wanted, known = self._wake.read(), self._wake.told()
+        if not self._due(start, wanted, known, before, now):
+            return self._with_feedback(start, start)
+        return self._with_feedback(start, {"tick": now, **asdict(known)})
+
+    def _with_feedback(self, start: Offset, end: Offset) -> Offset:
+        """The offset, and the number of the last message taken so far."""
+        last: int = start.get("feedback", 0)
+        number = last if self._channel is None else self._channel.take(last)
+        return {**end, "feedback": number} if number else end
+
+    def commit(self, end: Offset) -> None:
+        """What the committed batches carried to the lanes is in their state now."""
+        if self._channel is not None and end.get("feedback"):
+            self._channel.forget(end["feedback"])
+
+    def _due(self, start: Offset, wanted: Wanted, known: Silence, before: int, now: int) -> bool:
+        """Whether a moment has come that was asked for, a proof, or the moment to look for one: a
+        batch asks the sources after it has begun, which is after the clock was asked before."""
+        if wanted.wake is not None and start["tick"] < wanted.wake <= now:
+            return True
+        had = start.get("idle", {})
+        return any(
+            start["tick"] < moment <= before or had.get(name, 0) < moment <= known.idle.get(name, 0)
+            for name, moment in wanted.proofs.items()
+        )
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        return [InputPartition(end["tick"])] if end != start else []
+        said = start.get("feedback", 0)
+        return [InputPartition({**end, "said": said})] if end != start else []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        del partition
-        yield to_batch([Row(lane, stage, CLOCK) for stage, lane in self._lanes])
+        known = partition.value
+        messages = self._heard(known["said"], known.get("feedback", 0))
+        for stage, lane in self._lanes:
+            idle, blocked = (known.get(kind, {}).items() for kind in ("idle", "blocked"))
+            yield to_batch(
+                [
+                    Row(lane, stage, CLOCK),
+                    *(Row(lane, stage, f"{IDLE}{name}", greatest=at) for name, at in idle),
+                    *(Row(lane, stage, f"{BLOCKED}{n}", greatest=at) for n, at in blocked),
+                    *(_feedback_row(lane, stage, m) for m in messages.get(stage, ())),
+                ]
+            )
+
+    def _heard(self, after: int, upto: int) -> dict[int, list[Message]]:
+        """The messages of a batch, by the stage that hears them."""
+        found: dict[int, list[Message]] = {}
+        for message in self._channel.messages(after, upto) if self._channel is not None else ():
+            if message.target in self._homes:
+                found.setdefault(self._homes[message.target], []).append(message)
+        return found
+
+
+def _feedback_row(lane: int, stage: int, message: Message) -> Row:
+    sender = -1 if message.sender is None else message.sender
+    return Row(lane, stage, f"{FEEDBACK}{message.target}", sender, page=message.text.encode())
 
 
 class ClockSource(DataSource):
@@ -106,4 +196,7 @@ def ticks(spark: SparkSession, wake: WakeFile, program: Program) -> DataFrame:
     spark.dataSource.register(ClockSource)
     reader = spark.readStream.format(ClockSource.name()).option("wake", str(wake.path))
     lanes = [[stage.number, lane] for stage in program.stages for lane in program.lane_ids]
+    if program.channel is not None:
+        reader = reader.option("channel", program.channel.path)
+        reader = reader.option("homes", json.dumps(program.homes))
     return reader.option("lanes", json.dumps(lanes)).load()

@@ -18,11 +18,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from interpunct.flow.nodes import SourceNode
-from interpunct.model.errors import FeedError, FlowError, SchemaError
+from interpunct.model.errors import FeedError, SchemaError
 from interpunct.model.page import Page
 from interpunct.model.schema import Schema
 from interpunct.operators.source import source_schema
-from interpunct.progress.adaptive import Adaptive
 from interpunct.spark.clock import WakeFile, ticks
 from interpunct.spark.fused import fused
 from interpunct.spark.ingest import Ingest
@@ -62,13 +61,6 @@ def compiled(
 
 def ingested(program: Program, source: SourceNode, frame: DataFrame) -> DataFrame:
     """A source's DataFrame as rows on the wire."""
-    if isinstance(source.time.bounds, Adaptive) and program.hints is None:
-        raise FlowError(
-            f"source {source.name!r}", "flow.start with a checkpoint that Arrow can reach",
-            f"bounds {source.time.bounds} without one",
-            "What is learned is told to the next batch through the checkpoint's folder; "
-            "or give bounds(skew=…).",
-        )  # fmt: skip
     checked = _checked(source, frame)
     schema = source.raw
     if source.time.attribute in schema.names:

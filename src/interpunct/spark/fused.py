@@ -14,7 +14,7 @@ import base64
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -24,7 +24,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema
+from interpunct.spark.assumed import Unread
 from interpunct.spark.ingest import Ingest
 from interpunct.spark.rows import spark_schema
 from interpunct.spark.wire import WIRE
@@ -42,6 +44,15 @@ class FrameReader(Protocol):
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]: ...
     def frames(self, partition: InputPartition) -> Iterator[pl.DataFrame]: ...
     def ends(self, partition: InputPartition) -> bool: ...
+
+
+@runtime_checkable
+class PruningReader(Protocol):
+    """A reader that need not read what nobody wants."""
+
+    def frames_without(
+        self, partition: InputPartition, unwanted: Sequence[Pattern]
+    ) -> Iterator[pl.DataFrame | Unread]: ...
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,10 @@ class FusedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         last = self._inner.ends(partition)
+        unwanted = self._ingest.unwanted()
+        if unwanted and isinstance(self._inner, PruningReader):
+            frames = self._inner.frames_without(partition, unwanted)
+            return self._ingest.pages(frames, last=last)
         return self._ingest.pages(self._inner.frames(partition), last=last)
 
 

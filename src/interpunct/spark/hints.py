@@ -12,13 +12,17 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyarrow import fs
 from pyspark import TaskContext
 
 from interpunct.engine.blame import Blame
+from interpunct.model.pattern import Pattern
 
+_assumed: dict[tuple[int, int], tuple[str, object]] = {}  # what this worker's lanes left last
 KEPT = 20  # batches whose hints are kept
 
 
@@ -47,27 +51,48 @@ class Hints:
     def read(self, stage: int, batch: int) -> dict[str, Hint]:
         """The hints a stage left in this batch; none if it left none."""
         files, folder = self._open(stage, "hints")
-        try:
-            with files.open_input_stream(f"{folder}/{batch}") as stream:
-                content = json.loads(stream.read())
-        except FileNotFoundError:
-            return {}
+        content = _read(files, f"{folder}/{batch}") or {}
         return {name: Hint(*values) for name, values in content.items()}
 
     def report(self, stage: int, lane: int, lines: list[Blame]) -> None:
-        """Leave what a lane knows of who holds whom back; each batch replaces the last."""
-        self._put(stage, "blame", lane, [vars(line) for line in lines])
+        """Leave what a lane knows of who holds whom back, unless that is what it left last."""
+        content = [vars(line) for line in lines]
+        files, folder = self._open(stage, "blame")
+        if _read(files, f"{folder}/{lane}") != content:
+            self._put(stage, "blame", lane, content)
 
-    def reports(self, stages: int) -> list[Blame]:
-        """What the lanes last left."""
+    def assume(
+        self,
+        stage: int,
+        lane: int,
+        assumed: Mapping[str, Sequence[Pattern]],
+        skipped: Mapping[str, Mapping[str, int]],
+    ) -> None:
+        """Leave what a lane does without, for the ingest tasks of batches to come, and how many
+        tuples that has spared it, for people."""
+        if not assumed and not skipped and (stage, lane) not in _assumed:
+            return
+        said = {n: [[list(p.names), p.by_name()] for p in found] for n, found in assumed.items()}
+        content = {"assumed": said, "skipped": skipped}
+        if _assumed.get((stage, lane)) != (self.path, content):
+            self._put(stage, "assumed", lane, content)
+            _assumed[stage, lane] = (self.path, content)
+
+    def assumed(self, stage: int, lanes: Sequence[int]) -> list[Any]:
+        """What each lane left; None for one that left nothing."""
+        files, folder = self._open(stage, "assumed")
+        if files.get_file_info(folder).type is fs.FileType.NotFound:
+            return [None] * len(lanes)
+        return [_read(files, f"{folder}/{lane}") for lane in lanes]
+
+    def reports(self) -> list[Blame]:
+        """What the lanes of all stages last left."""
+        files, folder = self._open(0, "blame")
+        every = fs.FileSelector(os.path.dirname(folder), allow_not_found=True, recursive=True)
         found = []
-        for stage in range(stages):
-            files, folder = self._open(stage, "blame")
-            there = files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-            for info in there:
-                if not info.base_name.startswith("."):
-                    with files.open_input_stream(info.path) as stream:
-                        found += [Blame(**line) for line in json.loads(stream.read())]
+        for info in sorted(files.get_file_info(every), key=lambda info: info.path):
+            if info.type is fs.FileType.File and not info.base_name.startswith("."):
+                found += [Blame(**line) for line in _read(files, info.path) or ()]
         return found
 
     def _put(self, stage: int, kind: str, name: int, content: object) -> tuple[fs.FileSystem, str]:
@@ -99,6 +124,15 @@ class Hints:
         path = self.path if "://" in self.path else os.path.abspath(self.path)
         files, folder = fs.FileSystem.from_uri(path.replace("file:///", "/"))
         return files, f"{folder}/{kind}/{stage}"
+
+
+def _read(files: fs.FileSystem, path: str) -> Any:
+    """What a file holds, or None where there is none."""
+    try:
+        with files.open_input_stream(path) as stream:
+            return json.loads(stream.read())
+    except FileNotFoundError:
+        return None
 
 
 def current_batch() -> int | None:

@@ -18,15 +18,17 @@ from interpunct.engine.lane_source import Facts
 from interpunct.flow.graph import Graph
 from interpunct.flow.pushdown import Prefix
 from interpunct.model.page import Page
-from interpunct.model.schema import START_OF_TIME, Schema, TimeKind
+from interpunct.model.pattern import Pattern
+from interpunct.model.schema import Schema, TimeKind
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.clock import RealClock
-from interpunct.progress.confidence import PageSketch, lateness, sketched
+from interpunct.progress.spread import Spread
 from interpunct.progress.timestamps import TimeSpec
+from interpunct.spark.assumed import Assumed, Unread
 from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.rows import to_frame
-from interpunct.spark.wire import END, RAW, Row, to_batch
+from interpunct.spark.wire import END, RAW, SKIPPED, Row, to_batch
 
 CHUNK = 250_000  # tuples taken through the prefix at once, while more of them are on their way
 
@@ -62,32 +64,57 @@ class Ingest:
         return self.pages(self._chunks(batches))
 
     def pages(
-        self, frames: Iterable[pl.DataFrame], *, last: bool = False
+        self, frames: Iterable[pl.DataFrame | Unread], *, last: bool = False
     ) -> Iterator[pa.RecordBatch]:
         """The rows on the wire for one task's frames; `last` says that none will follow, ever."""
         seen = Facts()
+        assumed, skipped = self.assumed(), [0] * len(self.targets)
         hint = self._hint()
-        study = self._study(hint)
+        learns, spreads = isinstance(self.time.bounds, Adaptive), list[Spread]()
         entering: list[list[pl.DataFrame]] = [[] for _ in self.targets]
-        raw: list[pl.DataFrame] = []
+        raw: list[list[pl.DataFrame]] = [[] for _ in self.targets]
         for frame in frames:
+            if isinstance(frame, Unread):
+                seen.add(frame.rows, frame.greatest, frame.least)
+                skipped = [n + frame.rows for n in skipped]
+                continue
             ticks = self._ticks(frame)
             seen.add(frame.height, _as_int(ticks.max()), _as_int(ticks.min()))
-            if study is not None:
-                study.add(ticks)
-            sure, doubtful = self._divided(frame, hint)
-            if doubtful.height:
-                raw.append(doubtful)
-            if sure.height:
-                for target, passed in zip(self.targets, entering, strict=True):
-                    passed.append(through_prefix(self.graph, target.prefix, sure))
+            if learns and ticks.count():
+                spreads.append(Spread.of(ticks.drop_nulls().to_numpy()))
+            for number, (target, without) in enumerate(zip(self.targets, assumed, strict=True)):
+                wanted = without.wanted(frame, target.keys) if without else frame
+                skipped[number] += frame.height - wanted.height
+                sure, doubtful = self._divided(wanted, hint)
+                if doubtful.height:
+                    raw[number].append(doubtful)
+                if sure.height:
+                    entering[number].append(through_prefix(self.graph, target.prefix, sure))
         if seen.rows:
-            if study is not None and seen.greatest is not None:
-                seen.late.append(study.to_bytes())
-            yield to_batch(list(self._rows(seen, raw, entering)))
+            behind = Spread.merged(spreads).behind if spreads else None
+            rows = list(self._rows(seen, behind, raw, entering))
+            yield to_batch([*rows, *self._spared(skipped)])
         if last:
             stages = [target.stage for target in self.targets]
             yield to_batch([Row(n, s, END + self.source) for s in stages for n in self.lane_ids])
+
+    def assumed(self) -> list[Assumed]:
+        """What the lanes of each stage that the source enters do without."""
+        return [
+            Assumed.of(self.hints, t.stage, self.lane_ids, self.source, self.schema)
+            for t in self.targets
+        ]
+
+    def unwanted(self) -> list[Pattern]:
+        """What nobody wants, whichever way it goes."""
+        first, *others = (a.by_all for a in self.assumed())
+        return [p for p in first if all(any(p.implies(q) for q in o) for o in others)]
+
+    def _spared(self, skipped: list[int]) -> Iterator[Row]:
+        """How many tuples were left out, for one lane of each stage to remember."""
+        for target, rows in zip(self.targets, skipped, strict=True):
+            if rows:
+                yield Row(self.lane_ids[0], target.stage, f"{SKIPPED}{self.source}", rows=rows)
 
     def _chunks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
         held: list[pa.RecordBatch] = []
@@ -133,27 +160,21 @@ class Ingest:
             return ticks
         return ticks.filter(ticks.is_between(low, high))
 
-    def _study(self, hint: Hint | None) -> Study | None:
-        """Where lateness is learned: against the greatest time of the batches before, if that is
-        known or there are none."""
-        if not isinstance(self.time.bounds, Adaptive):
-            return None
-        if hint is None:
-            return Study(None) if current_batch() == 0 else None
-        return Study(hint.greatest if hint.greatest > START_OF_TIME else None)
-
     def _rows(
-        self, seen: Facts, raw: list[pl.DataFrame], entering: list[list[pl.DataFrame]]
+        self,
+        seen: Facts,
+        behind: bytes | None,
+        raw: list[list[pl.DataFrame]],
+        entering: list[list[pl.DataFrame]],
     ) -> Iterator[Row]:
-        late = seen.late[0] if seen.late else None
         for stage in self.listeners:
             for lane in self.lane_ids:
                 yield Row(lane, stage, self.source, 0, seen.rows, seen.greatest, seen.least)
-        for target, frames in zip(self.targets, entering, strict=True):
+        for target, frames, doubtful in zip(self.targets, entering, raw, strict=True):
             mine = self._pages(pl.concat(frames), target.entry_keys) if frames else {}
-            theirs = self._pages(pl.concat(raw), target.keys) if raw else {}
+            theirs = self._pages(pl.concat(doubtful), target.keys) if doubtful else {}
             for lane in self.lane_ids:
-                facts = (seen.rows, seen.greatest, seen.least, late)
+                facts = (seen.rows, seen.greatest, seen.least, behind)
                 yield Row(lane, target.stage, self.source, 0, *facts, mine.get(lane))
                 if lane in theirs:
                     yield Row(lane, target.stage, RAW + self.source, page=theirs[lane])
@@ -163,20 +184,6 @@ class Ingest:
         lanes = lane_of(frame, keys, len(self.lane_ids))
         parts = ((n, frame.filter(lanes == i)) for i, n in enumerate(self.lane_ids))
         return {n: Page(Schema.of_frame(p), p).to_ipc(self.source) for n, p in parts if p.height}
-
-
-class Study:
-    """How late a task's tuples are, sketched."""
-
-    def __init__(self, reached: int | None) -> None:
-        self._reached = reached
-        self._parts: list[bytes] = []
-
-    def add(self, ticks: pl.Series) -> None:
-        self._parts.append(sketched(lateness(ticks.drop_nulls().to_numpy(), self._reached)))
-
-    def to_bytes(self) -> bytes:
-        return PageSketch.merged(self._parts).to_bytes()
 
 
 def _as_int(value: object) -> int | None:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from interpunct.engine.lane import Lane, LaneBatch, LaneOutput
+from interpunct.engine.lane import Lane, LaneBatch, LaneOutput, Said
 from interpunct.engine.lane_source import Facts
 from interpunct.flow.nodes import Ref
 from interpunct.model.page import Page
 from interpunct.model.schema import Schema
+from interpunct.spark.channel import Message
 from interpunct.spark.hints import Hint, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.program import Program
@@ -22,13 +23,18 @@ from interpunct.spark.rows import as_rows
 from interpunct.spark.state import KEY, VALUE, SparkState
 from interpunct.spark.wire import (
     BEAT,
+    BLOCKED,
     CLOCK,
     COLUMNS,
     END,
+    FEEDBACK,
+    IDLE,
     LATE,
     OUT,
+    PROOF,
     RAW,
     SINK,
+    SKIPPED,
     WAKE,
     Row,
     row_column,
@@ -109,15 +115,28 @@ class LaneProcessor(StatefulProcessor):
         names = ("stream", "sender", "rows", "greatest", "least", "late", "page")
         columns = (arrived[c] for c in names)
         for stream, sender, rows, greatest, least, late, data in zip(*columns, strict=True):
-            page = None if data is None else Page.from_ipc(data)
+            says = data is None or stream.startswith(FEEDBACK)
+            page = None if says else Page.from_ipc(data)
             if stream in sources:
                 facts = batch.facts.setdefault(stream, Facts())
                 high, low = (None if pd.isna(end) else int(end) for end in (greatest, least))
-                facts.add(int(rows), high, low, None if late is None else bytes(late))
+                behind = None if late is None else bytes(late)
+                facts.add(int(rows), high, low, behind, int(sender))
                 if page is not None:
                     batch.entering.setdefault(stream, []).append(page.frame)
             elif stream.startswith(END):
                 batch.finished.add(stream.removeprefix(END))
+            elif stream.startswith(IDLE):
+                batch.idle[stream.removeprefix(IDLE)] = int(greatest)
+            elif stream.startswith(BLOCKED):
+                batch.blocked[stream.removeprefix(BLOCKED)] = int(greatest)
+            elif stream.startswith(FEEDBACK):
+                target, reader = stream.removeprefix(FEEDBACK), int(sender)
+                words = bytes(data).decode()
+                batch.feedback.append(Said(target, words, None if reader < 0 else reader))
+            elif stream.startswith(SKIPPED):
+                name = stream.removeprefix(SKIPPED)
+                batch.skipped[name] = batch.skipped.get(name, 0) + int(rows)
             elif stream.startswith(RAW) and page is not None:
                 batch.raw.setdefault(stream.removeprefix(RAW), []).append(page.frame)
             elif stream != CLOCK and page is not None:
@@ -155,6 +174,7 @@ class LaneProcessor(StatefulProcessor):
             hints.write(self._stage, batch, told)
         if hints is not None:
             hints.report(self._stage, lane_id, lane.blame())
+            hints.assume(self._stage, lane_id, lane.assumed(), lane.skipped())
 
     # Out --------------------------------------------------------------------------------------
 
@@ -177,6 +197,14 @@ class LaneProcessor(StatefulProcessor):
             yield from self._onward(lane_id, ref, page)
         if output.wake_at is not None:
             yield Row(lane_id, OUT, WAKE, greatest=output.wake_at)
+        for ref, feedback in output.feedback:
+            message = Message.of(f"{ref.node}:{ref.port}", feedback)
+            entered = ref.node not in self._program.stages[self._stage].nodes
+            reader = self._program.reader(ref, self._stage, lane_id) if entered else -1
+            row = (f"{FEEDBACK}{message.target}", self._program.lane_ids.index(lane_id), reader)
+            yield Row(lane_id, OUT, *row, page=message.text.encode())
+        for name, moment in output.unproven.items():
+            yield Row(lane_id, OUT, f"{PROOF}{name}", greatest=moment)
 
     def _onward(self, lane_id: int, ref: Ref, page: Page) -> Iterator[Row]:
         """A page for every lane of every later stage that reads the stream."""

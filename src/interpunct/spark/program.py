@@ -15,6 +15,7 @@ from interpunct.flow.pushdown import prefix_of
 from interpunct.model.errors import FlowError
 from interpunct.model.schema import Schema
 from interpunct.operators.state import State
+from interpunct.spark.channel import Channel
 from interpunct.spark.hints import Hints
 from interpunct.spark.ingest import Target
 from interpunct.spark.lanes import lane_ids
@@ -30,14 +31,21 @@ class Program:
     exports: Mapping[int, list[Ref]]
     lanes: int
     hints: Hints | None = None
+    channel: Channel | None = None
     run: str = field(default_factory=lambda: uuid.uuid4().hex)  # tells warm caches apart
 
     @classmethod
-    def of(cls, graph: Graph, lanes: int, hints: Hints | None = None) -> Program:
+    def of(
+        cls,
+        graph: Graph,
+        lanes: int,
+        hints: Hints | None = None,
+        channel: Channel | None = None,
+    ) -> Program:
         if lanes < 1:
             raise FlowError("start", "at least one lane", str(lanes), "Pass lanes=2 or more.")
         cut = stages(graph)
-        return cls(graph, tuple(cut), exports_of(graph, cut), lanes, hints)
+        return cls(graph, tuple(cut), exports_of(graph, cut), lanes, hints, channel)
 
     @property
     def lane_ids(self) -> tuple[int, ...]:
@@ -60,8 +68,26 @@ class Program:
         earlier = {n for s in self.stages if s.number < stage for n in s.nodes}
         return Lane(
             self.graph, self.stages[stage], self.lanes, state,
-            exports=self.exports[stage], silent=earlier,
+            exports=self.exports[stage], silent=earlier, readers=self._readers(stage),
         )  # fmt: skip
+
+    def _readers(self, stage: int) -> dict[Ref, int]:
+        """How many lanes of later stages read each stream that goes on."""
+        return {ref: len(self.readers_of(ref)) * self.lanes for ref in self.exports[stage]}
+
+    def reader(self, ref: Ref, stage: int, lane: int) -> int:
+        """The number of a lane among those that read a stream."""
+        stages = [number for number, _ in self.readers_of(ref)]
+        return stages.index(stage) * self.lanes + self.lane_ids.index(lane)
+
+    @property
+    def homes(self) -> dict[str, int]:
+        """The stage in which feedback for each sink, and for each stream that goes on, is heard."""
+        sinks = {
+            n.name: s.number for s in self.stages for n in self.graph.sinks if n.name in s.nodes
+        }
+        onward = {f"{r.node}:{r.port}": stage for stage, refs in self.exports.items() for r in refs}
+        return sinks | onward
 
     def targets(self, source: str) -> tuple[Target, ...]:
         """The stages a source enters, and how its tuples find their lanes."""

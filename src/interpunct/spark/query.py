@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from interpunct.engine.blame import across_stages, table
+from interpunct.flow.feedback import Desk
 from interpunct.flow.graph import Graph
 from interpunct.model.errors import FlowError
+from interpunct.model.feedback import Feedback
 from interpunct.model.late import is_late
-from interpunct.model.schema import Schema
+from interpunct.model.schema import START_OF_TIME, Schema
+from interpunct.spark.channel import Channel, Message
 from interpunct.spark.clock import WakeFile
 from interpunct.spark.compile import Leaving, compiled
+from interpunct.spark.courier import Courier, Upstream, check_upstream
 from interpunct.spark.hints import Hints
 from interpunct.spark.program import Program
 from interpunct.spark.session import check_session
+from interpunct.spark.silence import SilenceListener, provable
 from interpunct.spark.wire import LATE, SINK
 from interpunct.spark.writers import Batches, Parquet, Writer, writer
 
@@ -33,9 +39,59 @@ class FlowQuery:
     query: StreamingQuery
     program: Program
     checkpoint: str
+    silence: SilenceListener | None = None
+    desk: Desk = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.desk = Desk(self.program.graph)
+
+    def feedback(
+        self,
+        sink: str,
+        feedback: str | Feedback,
+        *,
+        lasting: str | timedelta | int | None = None,
+        undelimited: bool = False,
+    ) -> Feedback:
+        """Send feedback into the running flow from one of its sinks; the next batch carries it.
+
+        ``query.feedback("map", "¬[segment ∉ {3, 4, 5}]", lasting="2m")``: someone zoomed in. What
+        makes no sense, contradicts earlier feedback or would leave guards behind for ever is
+        refused (`Desk.take`). Returns what was accepted.
+        """
+        channel = self._channel
+        reached = channel.reached().get(sink, START_OF_TIME)
+        accepted = self.desk.take(
+            sink, feedback, reached=reached, lasting=lasting, undelimited=undelimited
+        )
+        channel.send(Message.of(sink, accepted))
+        return accepted
+
+    def skipped(self) -> dict[str, dict[str, int]]:
+        """Tuples that feedback spared each operator, by what it said, as of the last batch."""
+        hints, found = self.program.hints, dict[str, dict[str, int]]()
+        for stage in self.program.stages if hints is not None else ():
+            assert hints is not None
+            for left in hints.assumed(stage.number, self.program.lane_ids):
+                for name, counts in ({} if left is None else left["skipped"]).items():
+                    mine = found.setdefault(name, {})
+                    for text, count in counts.items():
+                        mine[text] = mine.get(text, 0) + count
+        return found
+
+    @property
+    def _channel(self) -> Channel:
+        if self.program.channel is None:
+            raise FlowError(
+                f"flow {self.program.graph.name!r}", "a checkpoint that Arrow can reach",
+                self.checkpoint, "Feedback travels through files beside the checkpoint.",
+            )  # fmt: skip
+        return self.program.channel
 
     def stop(self) -> None:
         self.query.stop()
+        if self.silence is not None:
+            self.silence.remove()
 
     def await_termination(self, timeout: int | None = None) -> bool:
         """Wait for the end; False when it has not come within `timeout` seconds."""
@@ -52,7 +108,7 @@ class FlowQuery:
                 f"flow {self.program.graph.name!r}", "a checkpoint that Arrow can reach",
                 self.checkpoint, "Lanes leave their reports beside the checkpoint.",
             )  # fmt: skip
-        return table(across_stages(self.program.hints.reports(len(self.program.stages))))
+        return table(across_stages(self.program.hints.reports()))
 
     @property
     def progress(self) -> list[Any]:
@@ -107,24 +163,40 @@ def start(
     sinks: Mapping[str, str | Path | Writer] | None = None,
     lanes: int = 2,
     trigger: Mapping[str, Any] | None = None,
+    upstream: Mapping[str, Upstream] | None = None,
 ) -> FlowQuery:
     """Run a flow on Spark until it is stopped, or until its sources end with `availableNow`.
 
     Late tuples without a writer of their own go to `<checkpoint>/late/<source>` as Parquet.
+    `upstream` names, by source, the sink of another query that feeds it, to which feedback about
+    the source is sent on.
     """
     check_session(spark, lanes)
-    program = Program.of(graph, lanes, Hints.under(checkpoint))
+    check_upstream(graph, upstream or {})
+    hints = Hints.under(checkpoint)
+    channel = None if hints is None else Channel.of(checkpoint)
+    program = Program.of(graph, lanes, hints, channel)
     writers = _writers(graph, sinks or {}, checkpoint)
     wake = WakeFile(Path(tempfile.mkdtemp(prefix="interpunct-")) / "wake")
     rows = compiled(program, feeds, wake)
-    batches = Batches(leaving(program, outputs(graph)), writers, wake)
+    names = provable(graph)
+    courier = None
+    if channel is not None:
+        channel.announce({n.name: n.streams[0].schema for n in graph.sinks})
+        courier = Courier(graph, lanes, channel, upstream or {})
+    batches = Batches(leaving(program, outputs(graph)), writers, wake, names, courier)
     stream = (
         rows.writeStream.queryName(graph.name)
         .foreachBatch(batches)
         .option("checkpointLocation", checkpoint)
         .trigger(**(trigger or {"processingTime": "0 seconds"}))
     )
-    return FlowQuery(stream.start(), program, checkpoint)
+    bounded = trigger is not None and "processingTime" not in trigger
+    silence = None if bounded else SilenceListener.on(spark, feeds, names, wake)
+    query = stream.start()
+    if silence is not None:
+        silence.hear(query)
+    return FlowQuery(query, program, checkpoint, silence)
 
 
 def _writers(

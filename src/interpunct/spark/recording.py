@@ -15,7 +15,10 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from interpunct.model.errors import FeedError, SchemaError
+from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema
+from interpunct.spark.assumed import Unread
+from interpunct.spark.row_group import RowGroup
 
 _SUFFIXES = {
     ".parquet": "parquet", ".csv": "csv",
@@ -88,7 +91,8 @@ class Recording:
 
     def arrivals(self, name: str) -> npt.NDArray[np.int64]:
         """The arrival of every row, in microseconds."""
-        column = pl.concat(list(self.read(0, self.rows, [name]))).get_column(name)
+        frames = [f for f in self.read(0, self.rows, [name]) if isinstance(f, pl.DataFrame)]
+        column = pl.concat(frames).get_column(name)
         dtype = column.dtype
         if dtype.is_numeric():
             column = (column.cast(pl.Float64) * 1e6).round()
@@ -105,19 +109,27 @@ class Recording:
             )  # fmt: skip
         return ticks.to_numpy()
 
-    def read(self, start: int, end: int, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """The frames of the rows from `start` up to `end`, of the recording's schema."""
+    def read(
+        self, start: int, end: int, columns: Sequence[str], unwanted: Sequence[Pattern] = ()
+    ) -> Iterator[pl.DataFrame | Unread]:
+        """The frames of the rows from `start` up to `end`, of the recording's schema; row groups
+        that are unwanted as a whole stay unread."""
         schema = self.only(columns)
         begin = 0
         for file, stop in zip(self.files, map(int, self._ends), strict=True):
             low, high = max(start, begin) - begin, min(end, stop) - begin
             if low < high:
-                for frame in self._slices(file, low, high, list(columns)):
+                for frame in self._slices(file, low, high, list(columns), unwanted):
+                    if isinstance(frame, Unread):
+                        yield frame
+                        continue
                     same = dict(frame.schema) == schema.polars
                     yield frame if same else frame.cast(schema.polars)  # type: ignore[arg-type]
             begin = stop
 
-    def _slices(self, file: str, low: int, high: int, columns: list[str]) -> Iterator[pl.DataFrame]:
+    def _slices(
+        self, file: str, low: int, high: int, columns: list[str], unwanted: Sequence[Pattern]
+    ) -> Iterator[pl.DataFrame | Unread]:
         if self.kind != "parquet":
             yield _text_frame(file, self.kind).select(columns).slice(low, high - low)
             return
@@ -128,6 +140,12 @@ class Recording:
             first, last = max(low - begin, 0), min(high - begin, size)
             begin += size
             if first < last:
+                if unwanted and first == 0 and last == size:
+                    group_of = RowGroup(parquet.metadata.row_group(group), self.schema)
+                    unread = group_of.unread(unwanted)
+                    if unread is not None:
+                        yield unread
+                        continue
                 table = parquet.read_row_group(group, columns=columns, use_threads=False)
                 frame = pl.from_arrow(table.select(columns).slice(first, last - first))
                 assert isinstance(frame, pl.DataFrame)

@@ -36,7 +36,9 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from interpunct.model.errors import FeedError
+from interpunct.model.pattern import Pattern
 from interpunct.progress.clock import RealClock
+from interpunct.spark.assumed import Unread
 from interpunct.spark.fused import opened
 from interpunct.spark.options import Options
 from interpunct.spark.recording import Recording
@@ -125,7 +127,16 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def frames(self, partition: InputPartition) -> Iterator[pl.DataFrame]:
         """The frames of a range of rows."""
         assert isinstance(partition, Range)
-        return self._recording.read(partition.start, partition.end, self._schema.fieldNames())
+        frames = self._recording.read(partition.start, partition.end, self._schema.fieldNames())
+        return (frame for frame in frames if isinstance(frame, pl.DataFrame))
+
+    def frames_without(
+        self, partition: InputPartition, unwanted: Sequence[Pattern]
+    ) -> Iterator[pl.DataFrame | Unread]:
+        """The same, but for parts that the files' own statistics show to be unwanted as a whole."""
+        assert isinstance(partition, Range)
+        columns = self._schema.fieldNames()
+        return self._recording.read(partition.start, partition.end, columns, unwanted)
 
 
 class ReplaySource(DataSource):

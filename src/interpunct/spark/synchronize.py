@@ -15,7 +15,8 @@ at once   The watermark's delay is δ, and a punctuation row is dated at the gre
           any stream. No row is dated later, so Spark computes: greatest − δ, our heartbeat.
 held      Rows wait in their lane until the heartbeat covers them; the delay is zero and
           punctuation is dated at the heartbeat. Needed where bounds have a delay, because a row
-          passed on at once would move Spark's watermark before that delay is over.
+          passed on at once would move Spark's watermark before that delay is over; and where they
+          are learned, because Spark's delay cannot follow a δ that moves.
 
 Either way a row released in a batch is above the heartbeat of the batch before, which is the
 watermark that Spark compares it with: Spark never drops one.
@@ -39,7 +40,8 @@ from interpunct.model.errors import FeedError, FlowError, SchemaError
 from interpunct.model.late import late_schema
 from interpunct.model.page import Page
 from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, START_OF_TIME, Schema
-from interpunct.progress.timestamps import Bounds, external
+from interpunct.progress.adaptive import Adaptive
+from interpunct.progress.timestamps import UNSAID, Bounds, external
 from interpunct.spark.compile import ingested, unpacked
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
@@ -66,31 +68,28 @@ class Synchronized(tuple[DataFrame, ...]):
 def synchronize(
     *frames: DataFrame,
     time: str,
-    bounds: Bounds,
+    bounds: Bounds | Adaptive = UNSAID,
     lanes: int = 2,
     hold: bool | None = None,
 ) -> Synchronized:
     """One DataFrame per input with the same columns and a watermark that all inputs move.
 
     `bounds.skew` (δ) says that no row of any stream comes δ or more behind the greatest timestamp
-    seen before it on any of them. Rows that do are in `.late`, with the reason.
+    seen before it on any of them. Rows that do are in `.late`, with the reason. Where δ is learned
+    it is the greatest of what each stream needs to be as complete as was asked for.
     """
     if not frames:
         raise FlowError(
             "synchronize", "one or more DataFrames", "none", "synchronize(readings, alerts, …)"
         )
-    if not isinstance(bounds, Bounds):
+    waits = isinstance(bounds, Adaptive) or bounds.delay > 0
+    if waits and hold is False:
         raise FlowError(
-            "synchronize", "bounds(skew=…)", str(bounds),
-            "Learned bounds are for flows: flow.start(…). Give synchronize a skew.",
-        )  # fmt: skip
-    if hold is None:
-        hold = bounds.delay > 0
-    elif bounds.delay and not hold:
-        raise FlowError(
-            "synchronize", "rows held where the bounds have a delay", f"hold=False with {bounds}",
+            "synchronize", "rows held where the bounds have a delay or are learned",
+            f"hold=False with {bounds}",
             "Leave hold out, or give bounds(skew=…) without a delay.",
         )  # fmt: skip
+    hold = waits if hold is None else hold
     branches = [_branch(i, f, time, bounds, lanes, hold) for i, f in enumerate(frames)]
     check_session(frames[0].sparkSession, lanes)
     # One shuffle, written once and read by every branch that a query uses.
@@ -109,9 +108,8 @@ class _Branch:
     name: str
     frame: DataFrame
     schema: Schema
-    bounds: Bounds
+    skew: int  # from the heartbeat to the greatest timestamp; 0 where rows are held
     program: Program
-    hold: bool
 
     @property
     def time(self) -> str:
@@ -123,13 +121,15 @@ class _Branch:
         return ingested(self.program, source, self.frame)
 
     def leaving(self, shuffled: DataFrame) -> DataFrame:
-        """What leaves the lanes; of the other streams only the facts enter, as if its own."""
+        """What leaves the lanes; of the other streams only the facts enter, as if its own: those
+        who learn tell the streams apart by the sender."""
         stream = F.col("stream")
         raw = stream == f"{RAW}{self.name}"
         mine = raw | (stream == self.name)
         rows = shuffled.select(
-            "lane", "stage", F.when(raw, stream).otherwise(self.name).alias("stream"), "sender",
-            F.when(mine, F.col("rows")).otherwise(0).alias("rows"), "greatest", "least", "late",
+            "lane", "stage", F.when(raw, stream).otherwise(self.name).alias("stream"),
+            F.substring_index(stream, "_", -1).cast("int").alias("sender"),
+            "rows", "greatest", "least", "late",
             F.when(mine, F.col("page")).alias("page"),
             F.unix_micros(F.current_timestamp()).alias("now"),
         )  # fmt: skip
@@ -143,11 +143,10 @@ class _Branch:
         mark = _fresh("punctuation", self.frame.columns)
         target = StructType([StructField(f.name, f.dataType) for f in self.frame.schema])
         marked = StructType([*target, StructField(mark, BooleanType())])
-        skew = 0 if self.hold else self.bounds.skew
-        release = _Release(self.time, skew, arrow_schema(marked))
+        release = _Release(self.time, self.skew, arrow_schema(marked))
         wanted = F.col("stream").isin(f"{SINK}{_RELEASED}", f"{BEAT}{_RELEASED}")
         rows = leaving.filter(wanted).select("greatest", "page").mapInArrow(release, marked)
-        milliseconds = -(-skew // 1000)  # Spark counts in these; rounded up it drops nothing
+        milliseconds = -(-self.skew // 1000)  # Spark counts in these; rounded up it drops nothing
         seen = F.max(_quoted(self.time)).alias("greatest")
         return (
             rows.withWatermark(self.time, f"{milliseconds} milliseconds")
@@ -191,7 +190,7 @@ class _Release:
 
 
 def _branch(
-    number: int, frame: DataFrame, time: str, bounds: Bounds, lanes: int, hold: bool
+    number: int, frame: DataFrame, time: str, bounds: Bounds | Adaptive, lanes: int, hold: bool
 ) -> _Branch:
     where = f"synchronize, DataFrame {number}"
     if not frame.isStreaming:
@@ -206,7 +205,7 @@ def _branch(
     if any(_WATERMARKED in field.metadata for field in frame.schema):
         raise FeedError(
             where, "no watermark yet", "one set with withWatermark",
-            "Remove that line: synchronize sets the watermark, from bounds(skew=…).",
+            "Remove that line: synchronize sets the watermark, from its bounds.",
         )  # fmt: skip
     columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in frame.schema)
     name = _SOURCE.format(number)
@@ -214,7 +213,8 @@ def _branch(
     stream = flow.source(name, columns, time=external(time, bounds, ets="never"))
     flow.sink(_RELEASED, stream.sort() if hold else stream)
     program = Program.of(flow.graph, lanes)
-    return _Branch(name, frame, stream.schema, bounds, program, hold)
+    skew = 0 if hold or isinstance(bounds, Adaptive) else bounds.skew
+    return _Branch(name, frame, stream.schema, skew, program)
 
 
 def _quoted(name: str) -> Column:

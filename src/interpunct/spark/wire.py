@@ -3,9 +3,12 @@
 `stage` ≥ 0 addresses the lanes of a stage; −1 marks what leaves. `stream` says what the page is a
 page of: a source (`raw:…` if unchecked), a stream of an earlier stage, a sink (`sink:…`), a late
 output (`late:…`); rows without a page tell a sink's heartbeat (`beat:…`), that a source has
-finished (`end:…`), or when a lane should run again (`wake`). `rows`, `greatest`, `least` and `late`
-(a sketch, where lateness is learned) are facts about the sender's whole share of the stream, not
-about the page.
+finished (`end:…`), when it had nothing unread (`idle:…`) and when it had (`blocked:…`), when a lane
+should run again (`wake`), or for which proof of a source's silence it waits (`proof:…`), what is
+said upstream (`feedback:…`), or how many tuples of a source ingest left out because of it
+(`skipped:…`). `rows`,
+`greatest`, `least` and `late` (how far tuples are behind `greatest`, sketched, where lateness is
+learned) are facts about the sender's whole share of the stream, not about the page.
 
 Where a flow has one sink, its tuples leave the last stage as rows, in columns of their own.
 """
@@ -25,8 +28,9 @@ from pyspark.sql.types import (
 )
 
 OUT = -1
-CLOCK, RAW, END = "clock", "raw:", "end:"
-SINK, BEAT, LATE, WAKE = "sink:", "beat:", "late:", "wake"
+CLOCK, RAW, END, IDLE, BLOCKED = "clock", "raw:", "end:", "idle:", "blocked:"
+SINK, BEAT, LATE, WAKE, PROOF = "sink:", "beat:", "late:", "wake", "proof:"
+FEEDBACK, SKIPPED = "feedback:", "skipped:"
 
 WIRE = StructType(
     [

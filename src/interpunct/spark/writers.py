@@ -7,17 +7,19 @@ the one job of a batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from interpunct.spark.clock import WakeFile
+from interpunct.spark.clock import WakeFile, Wanted
 from interpunct.spark.compile import Leaving
-from interpunct.spark.wire import WAKE
+from interpunct.spark.courier import Courier, Leaf
+from interpunct.spark.wire import BEAT, FEEDBACK, PROOF, SINK, WAKE
 
 Writer = Callable[[DataFrame, int], None]
 
@@ -54,6 +56,8 @@ class Batches:
     leaving: Leaving
     writers: Mapping[str, Writer]
     wake: WakeFile
+    provable: Sequence[str] = ()  # sources whose silence lanes may want proven
+    courier: Courier | None = None
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         """Compute the batch by writing an output that takes all of it, or by counting; the other
@@ -72,20 +76,54 @@ class Batches:
             for number, name in enumerate(names):
                 if name != first and found[str(number)]:
                     self._write(rows, batch, name)
-            self.wake.write(found["wake"])
+            self._carry(rows, found)
+            proofs = {n: found[f"{PROOF}{n}"] for n in self.provable}
+            self.wake.write(
+                Wanted(found["wake"], {n: m for n, m in proofs.items() if m is not None})
+            )
         finally:
             rows.unpersist()
+
+    def _carry(self, rows: DataFrame, found: Mapping[str, Any]) -> None:
+        """Feedback that leaves the lanes goes where it is heard next; senders learn how far the
+        sinks have come."""
+        if self.courier is None:
+            return
+        if found[FEEDBACK]:
+            said = rows.filter(F.col("stream").startswith(FEEDBACK))
+            kept = said.select("stream", "sender", "rows", "page").collect()
+            self.courier.deliver(
+                Leaf(r.stream.removeprefix(FEEDBACK), r.sender, r.rows, bytes(r.page).decode())
+                for r in kept
+            )
+        reached = {n: found[f"{BEAT}{n}"] for n in self._sinks}
+        told = {n: ticks for n, ticks in reached.items() if ticks is not None}
+        if told:
+            self.courier.channel.tell_reached(told)
+
+    @property
+    def _sinks(self) -> list[str]:
+        return [n.removeprefix(SINK) for n in self.writers if n.startswith(SINK)]
 
     @cached_property
     def _facts(self) -> list[Column]:
         """What is to be known of a batch: when to run again, and how many rows each output has."""
         stream = F.col("stream")
-        moment = F.min(F.when(stream == WAKE, F.col("greatest"))).alias("wake")
+        asked = {"wake": WAKE, **{f"{PROOF}{name}": f"{PROOF}{name}" for name in self.provable}}
+        moments = [
+            F.min(F.when(stream == row, F.col("greatest"))).alias(name)
+            for name, row in asked.items()
+        ]
         counts = [
             F.count(F.when(stream == name, F.lit(1))).alias(str(number))
             for number, name in enumerate(self.writers)
         ]
-        return [moment, *counts]
+        said = F.count(F.when(stream.startswith(FEEDBACK), F.lit(1))).alias(FEEDBACK)
+        reached = [
+            F.min(F.when(stream == f"{BEAT}{n}", F.col("greatest"))).alias(f"{BEAT}{n}")
+            for n in self._sinks
+        ]
+        return [*moments, *counts, said, *reached]
 
     def _write(self, rows: DataFrame, batch: int, name: str) -> None:
         self.writers[name](self.leaving.rows_of(rows, name), batch)

@@ -1,0 +1,24 @@
+"""`interpunct feedback`: tell a running flow what is no longer wanted, wanted first, or now."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def feedback(
+    checkpoint: Annotated[str, typer.Argument(help="The checkpoint of a flow, as given to start.")],
+    sink: Annotated[str, typer.Argument(help="The sink that speaks.")],
+    text: Annotated[str, typer.Argument(help="¬[…] assumed, ?[…] desired, ![…] demanded.")],
+) -> None:
+    """Send feedback to a flow that runs on Spark; its next batch carries it to every lane.
+
+    Example: interpunct feedback /data/checkpoints/speed-map map "~[segment ≠ 3, ts ≤ '09:00']"
+    """
+    from interpunct.spark.channel import Channel, Message
+
+    channel = Channel.of(checkpoint)
+    said = channel.parse(sink, text)
+    channel.send(Message.of(sink, said))
+    typer.echo(f"sent to {sink}: {said}")
