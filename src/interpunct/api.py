@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from interpunct.engine.live import Live
 from interpunct.engine.run import Result, run
 from interpunct.engine.trace import Trace
 from interpunct.flow.builder import FlowBuilder
+from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.clock import Clock
+from interpunct.progress.timestamps import UNSAID, Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from interpunct.progress.timestamps import Bounds
+    from interpunct.spark.courier import Upstream
     from interpunct.spark.query import FlowQuery
     from interpunct.spark.synchronize import Synchronized
     from interpunct.spark.writers import Writer
@@ -51,6 +54,10 @@ class Flow(FlowBuilder):
         kept = Trace() if trace else None
         return run(self.graph, feeds, clock=clock, sinks=sinks, trace=kept, cost=cost)
 
+    def live(self, clock: Clock | None = None) -> Live:
+        """The flow running in process, fed by hand: `feed`, `feedback`, `take`."""
+        return Live(self.graph, clock)
+
     def to_df(
         self, feeds: Mapping[str, DataFrame], *, sink: str | None = None, lanes: int = 2
     ) -> DataFrame:
@@ -68,13 +75,19 @@ class Flow(FlowBuilder):
         sinks: Mapping[str, str | Path | Writer] | None = None,
         lanes: int = 2,
         trigger: Mapping[str, Any] | None = None,
+        upstream: Mapping[str, Upstream] | None = None,
     ) -> FlowQuery:
-        """Run on Spark as one streaming query; each sink is a path (Parquet) or a function."""
+        """Run on Spark as one streaming query; each sink is a path (Parquet) or a function.
+
+        `upstream` names the sink of another running flow that feeds a source:
+        ``upstream={"speeds": ip.upstream("/checkpoints/a", sink="speeds")}``; feedback about the
+        source is then sent on to it.
+        """
         from interpunct.spark.query import start
 
         return start(
             self.graph, spark, feeds,
-            checkpoint=checkpoint, sinks=sinks, lanes=lanes, trigger=trigger,
+            checkpoint=checkpoint, sinks=sinks, lanes=lanes, trigger=trigger, upstream=upstream,
         )  # fmt: skip
 
 
@@ -96,7 +109,7 @@ def session(
 def synchronize(
     *frames: DataFrame,
     time: str,
-    bounds: Bounds,
+    bounds: Bounds | Adaptive = UNSAID,
     lanes: int = 2,
     hold: bool | None = None,
 ) -> Synchronized:
@@ -104,11 +117,18 @@ def synchronize(
 
     `bounds.skew` says how far a row may come behind the greatest time seen on any of them; rows
     behind that are in `.late`. ``readings, alerts = ip.synchronize(a, b, time="ts",
-    bounds=ip.bounds(skew="30s"))``
+    bounds=ip.bounds(skew="30s"))``; or leave it to be learned: ``bounds=ip.adaptive()``.
     """
     from interpunct.spark.synchronize import synchronize
 
     return synchronize(*frames, time=time, bounds=bounds, lanes=lanes, hold=hold)
+
+
+def upstream(checkpoint: str, *, sink: str) -> Upstream:
+    """A sink of another running flow, named where a source reads what it writes."""
+    from interpunct.spark.courier import Upstream
+
+    return Upstream(checkpoint, sink)
 
 
 def replay(

@@ -25,7 +25,7 @@ def line(engine: Engine, operator: str) -> dict[str, object]:
 
 
 def test_a_source_that_never_spoke_is_to_blame() -> None:
-    engine = two_sources(ip.external("ts"))
+    engine = two_sources(ip.external("ts", ordered=True))
     feed(engine, "a", (5, 1), (9, 1))
     blamed = line(engine, "union")
     assert (blamed["source"], blamed["quiet"], blamed["holds"]) == ("b", "never seen", 2)
@@ -34,7 +34,7 @@ def test_a_source_that_never_spoke_is_to_blame() -> None:
 
 
 def test_blame_moves_to_the_source_that_lags() -> None:
-    engine = two_sources(ip.external("ts"))
+    engine = two_sources(ip.external("ts", ordered=True))
     feed(engine, "a", (5, 1))
     feed(engine, "b", (20, 1))
     blamed = line(engine, "union")
@@ -43,7 +43,7 @@ def test_blame_moves_to_the_source_that_lags() -> None:
 
 
 def test_a_filtered_tuple_is_no_reason_to_blame() -> None:
-    engine = two_sources(ip.external("ts"))
+    engine = two_sources(ip.external("ts", ordered=True))
     feed(engine, "b", (20, 1))
     feed(engine, "a", (30, 0))  # does not pass, but tells the time
     assert "union" not in engine.blame()["operator"].to_list()
@@ -60,7 +60,7 @@ def test_bounds_say_by_how_much_a_source_is_behind() -> None:
 
 
 def test_when_all_have_finished_nobody_is_to_blame() -> None:
-    engine = two_sources(ip.external("ts"))
+    engine = two_sources(ip.external("ts", ordered=True))
     feed(engine, "a", (5, 1))
     for name in "ab":
         engine.finish(name)
@@ -70,7 +70,7 @@ def test_when_all_have_finished_nobody_is_to_blame() -> None:
 
 def test_a_sink_that_has_heard_nothing_waits_for_any_tuple() -> None:
     flow = ip.Flow("nothing")
-    flow.sink("out", flow.source("a", "ts timestamp", time=ip.external("ts")))
+    flow.sink("out", flow.source("a", "ts timestamp", time=ip.external("ts", ordered=True)))
     flow.sink("untimed", flow.source("b", "v bigint"))
     engine = Engine(flow.graph, ip.ScriptedClock())
     (blamed,) = engine.blame().iter_rows(named=True)

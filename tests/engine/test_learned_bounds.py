@@ -93,4 +93,33 @@ def test_numbers_have_no_future_to_compare_with_the_clock() -> None:
 
 def test_a_stream_declared_ordered_cannot_have_an_absurd_future() -> None:
     with pytest.raises(ip.InterpunctError, match="bounds"):
-        ip.external("ts", future="1h")
+        ip.external("ts", ordered=True, future="1h")
+
+
+def test_bounds_of_which_nothing_is_said_are_learned() -> None:
+    assert ip.external("ts").bounds == ip.adaptive(completeness=0.999)
+    assert ip.external("ts", future="1h").bounds == ip.adaptive(completeness=0.999)
+    assert ip.external("ts", ordered=True).ordered
+
+
+def test_a_stream_is_ordered_or_has_bounds() -> None:
+    with pytest.raises(ip.InterpunctError, match="both"):
+        ip.external("ts", ip.bounds(skew=3), ordered=True)
+
+
+def test_disorder_of_which_nothing_was_said_is_not_late_at_first() -> None:
+    """A thousand tuples are the warm-up of 99.9 %."""
+    flow = ip.Flow("unsaid")
+    flow.sink("sorted", flow.source("rows", "ts bigint", time=ip.external("ts")).sort())
+    ticks = [i - (i % 7) * 3 for i in range(900)]
+    result = flow.run({"rows": ip.feed([(t,) for t in ticks], page_size=30)})
+    assert not result.late
+    assert result["sorted"]["ts"].to_list() == sorted(ticks)
+
+
+def test_where_a_matrix_bounds_a_source_against_itself_nothing_is_learned() -> None:
+    flow = ip.Flow("matrix", skew=ip.SkewBounds(["a", "b"], {("a", "a"): ip.bounds(skew=5)}))
+    a, b = (flow.source(n, "ts bigint", time=ip.external("ts")) for n in "ab")
+    flow.sink("out", flow.union(a, b))
+    said = {n.name: n.time.bounds for n in flow.graph.sources}
+    assert said == {"a": ip.bounds(skew=5), "b": ip.adaptive()}

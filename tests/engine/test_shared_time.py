@@ -113,6 +113,6 @@ def test_output_is_in_order_and_nothing_is_lost(sent: list[tuple[str, int]]) -> 
 
 def test_bounds_between_unknown_sources_are_refused() -> None:
     flow = ip.Flow("wrong", skew=ip.distributed_sensors({"north": 2, "east": 3}))
-    flow.sink("out", flow.source("north", SCHEMA, time=ip.external("ts")))
+    flow.sink("out", flow.source("north", SCHEMA, time=ip.external("ts", ordered=True)))
     with pytest.raises(ip.InterpunctError, match="east"):
         _ = flow.graph
