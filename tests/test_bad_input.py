@@ -29,7 +29,7 @@ SEQUENCE = "k bigint, ts bigint"
 
 
 def bids(flow: ip.Flow | None = None, name: str = "bids") -> Any:
-    return (flow or ip.Flow("auction")).source(name, SCHEMA, time=ip.external("ts"))
+    return (flow or ip.Flow("auction")).source(name, SCHEMA, time=ip.external("ts", ordered=True))
 
 
 def says(error: pytest.ExceptionInfo[ip.InterpunctError], where: str, *parts: str) -> None:
@@ -75,13 +75,13 @@ def test_unknown_join_key() -> None:
 
 def test_unknown_time_attribute() -> None:
     with pytest.raises(SchemaError) as error:
-        ip.Flow("f").source("bids", SCHEMA, time=ip.external("at"))
+        ip.Flow("f").source("bids", SCHEMA, time=ip.external("at", ordered=True))
     says(error, "source 'bids'", "item, ts, price", "'at'")
 
 
 def test_a_time_attribute_that_is_no_time() -> None:
     with pytest.raises(SchemaError) as error:
-        ip.Flow("f").source("bids", SCHEMA, time=ip.external("price"))
+        ip.Flow("f").source("bids", SCHEMA, time=ip.external("price", ordered=True))
     says(error, "time attribute", "timestamp", "double", "'price'")
 
 
@@ -145,7 +145,7 @@ def test_a_missing_feed_and_an_unknown_one() -> None:
 
 def test_an_arrival_column_that_is_not_sorted() -> None:
     flow = ip.Flow("f")
-    flow.sink("out", flow.source("s", SEQUENCE, time=ip.external("ts")))
+    flow.sink("out", flow.source("s", SEQUENCE, time=ip.external("ts", ordered=True)))
     frame = pl.DataFrame({"k": [1, 2], "ts": [1, 2], "arrival": [5, 4]})
     with pytest.raises(FeedError) as error:
         flow.run({"s": ip.feed(frame, arrival="arrival")}, clock=ip.ScriptedClock())
@@ -171,12 +171,12 @@ def late_of(engine: Engine, *rows: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 
 
 def test_a_null_time_goes_to_the_late_output() -> None:
-    engine = engine_of(ip.external("ts"))
+    engine = engine_of(ip.external("ts", ordered=True))
     assert late_of(engine, (1, 1), (2, None)) == [(None, Reason.NULL_TIME.value, None)]
 
 
 def test_an_absurd_time_goes_to_the_late_output_and_does_not_move_time() -> None:
-    engine = engine_of(ip.external("ts"), "k bigint, ts timestamp")
+    engine = engine_of(ip.external("ts", ordered=True), "k bigint, ts timestamp")
     raw = engine.graph.sources[0].raw
     absurd = pl.DataFrame({"k": [1], "ts": [10**18]}).cast({"ts": pl.Datetime("us", "UTC")})
     engine.feed("s", ip.Page(raw, absurd))
@@ -187,7 +187,7 @@ def test_an_absurd_time_goes_to_the_late_output_and_does_not_move_time() -> None
 
 
 def test_an_absurd_sequence_number_goes_to_the_late_output() -> None:
-    engine = engine_of(ip.external("ts"))
+    engine = engine_of(ip.external("ts", ordered=True))
     assert [row[:2] for row in late_of(engine, (1, 2**62), (2, -(2**63)))] == [
         (2**62, Reason.ABSURD_TIME.value),
         (-(2**63), Reason.ABSURD_TIME.value),
@@ -195,7 +195,7 @@ def test_an_absurd_sequence_number_goes_to_the_late_output() -> None:
 
 
 def test_a_tuple_out_of_order_on_a_stream_declared_ordered() -> None:
-    engine = engine_of(ip.external("ts"))
+    engine = engine_of(ip.external("ts", ordered=True))
     assert late_of(engine, (1, 10), (2, 7), (3, 10)) == [(7, Reason.DISORDER.value, 3)]
 
 
@@ -215,14 +215,14 @@ def test_a_tuple_exactly_the_delay_later_is_in_time_and_one_after_that_is_not() 
 
 
 def test_a_tuple_that_breaks_a_punctuation_does_not_make_those_behind_it_late() -> None:
-    engine = engine_of(ip.external("ts"))
+    engine = engine_of(ip.external("ts", ordered=True))
     raw = engine.graph.sources[0].raw
     engine.feed("s", ip.Page(raw, raw.empty(), (ip.Punctuation.parse("[k=1]", raw),)))
     assert late_of(engine, (1, 90), (2, 6)) == [(90, Reason.PUNCTUATED.value, None)]
 
 
 def test_a_tuple_that_breaks_the_feeds_own_punctuation() -> None:
-    engine = engine_of(ip.external("ts"))
+    engine = engine_of(ip.external("ts", ordered=True))
     raw = engine.graph.sources[0].raw
     promise = ip.Punctuation.parse("[k=1]", raw)
     engine.feed("s", ip.Page(raw, raw.empty(), (promise,)))
@@ -230,7 +230,7 @@ def test_a_tuple_that_breaks_the_feeds_own_punctuation() -> None:
 
 
 def test_a_tuple_behind_the_feeds_own_heartbeat() -> None:
-    engine = engine_of(ip.external("ts"))
+    engine = engine_of(ip.external("ts", ordered=True))
     raw = engine.graph.sources[0].raw
     engine.feed("s", ip.Page(raw, raw.empty(), (ip.Punctuation.parse("[ts ≤ 100]", raw),)))
     assert late_of(engine, (1, 90), (2, 101)) == [(90, Reason.LATE.value, 10)]
@@ -251,7 +251,7 @@ def test_a_tuple_behind_a_heartbeat_the_source_gave_on_demand() -> None:
 
 
 def test_a_graph_with_a_cycle() -> None:
-    source = SourceNode("s", (), (), ip.Schema.of(SEQUENCE), ip.external("ts"))
+    source = SourceNode("s", (), (), ip.Schema.of(SEQUENCE), ip.external("ts", ordered=True))
     stream = source.outputs[0]
     test = predicate("k > 0", stream.schema, "where")
     one = SelectNode("one", (Ref("two"),), (stream,), test)
@@ -290,7 +290,7 @@ def test_two_nodes_of_one_name() -> None:
 
 def test_a_union_of_different_schemas() -> None:
     flow = ip.Flow("f")
-    other = flow.source("other", SEQUENCE, time=ip.external("ts"))
+    other = flow.source("other", SEQUENCE, time=ip.external("ts", ordered=True))
     with pytest.raises(FlowError) as error:
         flow.union(bids(flow), other)
     says(error, "union 'union_1', input 1", SCHEMA, SEQUENCE, "select")

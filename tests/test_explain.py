@@ -12,7 +12,7 @@ GOLDEN = Path(__file__).parent / "golden" / "explain.txt"
 def test_explain_is_this_text() -> None:
     flow = ip.Flow("speed-map")
     sensors = flow.source(
-        "sensors", "segment bigint, ts timestamp, speed double", ip.external("ts")
+        "sensors", "segment bigint, ts timestamp, speed double", ip.external("ts", ordered=True)
     )
     vehicles = flow.source(
         "vehicles",

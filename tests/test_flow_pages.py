@@ -20,7 +20,8 @@ def flow() -> ip.Flow:
     """Select, sliding aggregate, left join, split and union in one graph."""
     flow = ip.Flow("everything")
     a, b = (
-        flow.source(n, "k bigint, ts bigint, v bigint", time=ip.external("ts")) for n in ("a", "b")
+        flow.source(n, "k bigint, ts bigint, v bigint", time=ip.external("ts", ordered=True))
+        for n in ("a", "b")
     )
     wide = a.where("v > 0").aggregate(by="k", every=3, size=7, n="count(*)", s="sum(v)")
     low, high = b.split("v < 3")

@@ -4,7 +4,7 @@ One import gives the builder (`Flow`), the kinds of time (`external`, `internal`
 and clocks for running in process.
 """
 
-from interpunct.api import Flow, replay, session, synchronize
+from interpunct.api import Flow, replay, session, synchronize, upstream
 from interpunct.engine.feeds import Feed, feed
 from interpunct.engine.run import Result
 from interpunct.engine.trace import Trace
@@ -20,6 +20,7 @@ from interpunct.progress.clock import RealClock, ScriptedClock
 from interpunct.progress.estimation import SkewEstimator
 from interpunct.progress.grouping import grouped, propose_groups
 from interpunct.progress.heartbeats import HeartbeatGenerator
+from interpunct.progress.pair_confidence import PairConfidence
 from interpunct.progress.skew import SkewBounds, TupleBounds, needs_timeout
 from interpunct.progress.skew_presets import distributed_sensors, global_counter
 from interpunct.progress.timestamps import (
@@ -47,6 +48,7 @@ __all__ = [
     "Intent",
     "InterpunctError",
     "Page",
+    "PairConfidence",
     "Pattern",
     "Punctuation",
     "RealClock",
@@ -73,4 +75,5 @@ __all__ = [
     "replay",
     "session",
     "synchronize",
+    "upstream",
 ]

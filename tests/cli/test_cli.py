@@ -16,6 +16,7 @@ from interpunct.model.errors import FlowError
 COMMANDS = [
     [],
     ["version"],
+    ["status"],
     ["lab"],
     ["lab", "ets-latency"],
     ["lab", "ets-memory"],
@@ -27,6 +28,11 @@ COMMANDS = [
     ["lab", "throughput"],
     ["lab", "trigger-cost"],
     ["lab", "bench"],
+    ["lab", "imputation"],
+    ["lab", "desired"],
+    ["lab", "speedmap"],
+    ["lab", "demanded"],
+    ["lab", "lmerge-variants"],
 ]
 SHORT = ["lab", "ets-memory", "--seconds", "2", "--workers", "0"]
 

@@ -5,6 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
+from case_streams import (
+    CLOCKED,
+    DISORDERED,
+    LATENT,
+    ORDERED,
+    SCHEMA,
+    SIDE,
+    STRICT,
+    THIRD,
+    TIMED,
+    UNTIMED,
+)
+from feedback_cases import PACES, WORKERS
 from hypothesis import strategies as st
 
 from interpunct.model.expression import aggregate, predicate, scalar
@@ -34,18 +47,6 @@ from interpunct.operators.windows import Windows
 from interpunct.progress.timestamps import Bounds, TimeSpec, external, internal, latent, periodic
 from interpunct.testing import Arrival, Ask, Case, Event, Wait, arrivals
 from interpunct.testing.strategies import SPAN, columns, patterns, streams
-
-SCHEMA = Schema.of("k bigint, ts bigint, v double", time="ts")
-CLOCKED = Schema.of("k bigint, ts timestamp, v double", time="ts")
-UNTIMED = Schema.of("k bigint, v double")
-ORDERED = Stream(SCHEMA, Properties(ordered=True))
-STRICT = Stream(SCHEMA, Properties(ordered=True, strict=True))
-DISORDERED = Stream(SCHEMA)
-TIMED = Stream(CLOCKED, Properties(ordered=True))
-LATENT = Stream(UNTIMED)
-SIDE = Stream(Schema.of("k bigint, at bigint, w bigint", time="at"), Properties(ordered=True))
-THIRD = Stream(Schema.of("k bigint, v double, ts bigint", time="ts"))
-
 
 # Stateless --------------------------------------------------------------------------------------
 
@@ -265,8 +266,8 @@ def source(name: str, raw: Schema, spec: TimeSpec) -> Case:
 
 
 SOURCES = [
-    source("external ordered", CLOCKED, external("ts")),
-    source("external ordered sequence", SCHEMA, external("ts")),
+    source("external ordered", CLOCKED, external("ts", ordered=True)),
+    source("external ordered sequence", SCHEMA, external("ts", ordered=True)),
     source("external bounded", CLOCKED, external("ts", Bounds(0, 3))),
     source("external bounded sequence", SCHEMA, external("ts", Bounds(0, 3))),
     source("external delayed", CLOCKED, external("ts", Bounds(2, 1))),
@@ -326,6 +327,8 @@ CASES: list[Case] = [
     *UNIONS,
     *GATES,
     *ARRIVAL_UNIONS,
+    *PACES,
+    *WORKERS,
     *map(join, JOINS),
     *map(aggregated, AGGREGATES | DISORDERED_FIRST),
     *map(tuple_window, TUPLE_WINDOWS),

@@ -18,6 +18,8 @@ from interpunct.operators.contract import Stream
 from interpunct.operators.join import JoinSpec, WindowJoin
 from interpunct.operators.union import Union
 
+ORDERED = ip.external("ts", ordered=True)
+
 # Figure 1: basic execution ----------------------------------------------------------------------
 
 
@@ -48,7 +50,7 @@ def test_figure_1_join_takes_its_timestamp_from_the_later_tuple_and_drops_expire
 
 def simple_path() -> Bench:
     flow = ip.Flow("path")
-    stream = flow.source("source", "n bigint, ts bigint", time=ip.external("ts"))
+    stream = flow.source("source", "n bigint, ts bigint", time=ORDERED)
     flow.sink("out", stream.where("n > 0", name="Q1").where("n > 0", name="Q2"))
     return Bench(flow)
 
@@ -81,7 +83,7 @@ def test_figure_2_an_operator_that_yields_nothing_goes_on_with_its_own_input() -
 
 def test_figure_2_the_last_operator_before_the_sink_consumes_all_its_input() -> None:
     flow = ip.Flow("last")
-    flow.sink("out", flow.source("source", "n bigint, ts bigint", time=ip.external("ts")).where(
+    flow.sink("out", flow.source("source", "n bigint, ts bigint", time=ORDERED).where(
         "n > 0", name="Q2"))  # fmt: skip
     bench = Bench(flow)
     for n in (1, 2, 3):
@@ -148,7 +150,7 @@ def test_figure_4_without_ets_the_tuple_waits_for_a_tuple_of_the_other_input() -
 
 
 def test_a_tuple_that_a_selection_drops_still_tells_the_union_how_far_its_source_has_come() -> None:
-    flow, *_ = union_flow(ip.external("ts"), "n bigint, ts bigint")
+    flow, *_ = union_flow(ORDERED, "n bigint, ts bigint")
     bench = Bench(flow)
     bench.feed("S2", (1, 5))
     bench.steps()
@@ -238,16 +240,15 @@ def test_figure_6_a_join_without_a_result_passes_a_punctuation_on() -> None:
         lambda s: s.aggregate(rows=3, n="count(*)"),
         lambda s: s.slack(3, window=5),
         lambda s: s.punctuate(every="1s", delay="1s"),
-        lambda s: s.flow.union(s, s.flow.source("other", "n bigint, ts bigint", ip.external("ts"))),
-        lambda s: s.join(s.flow.source("other", "n bigint, ts bigint", ip.external("ts")),
-                         within=3),
+        lambda s: s.flow.union(s, s.flow.source("other", "n bigint, ts bigint", ORDERED)),
+        lambda s: s.join(s.flow.source("other", "n bigint, ts bigint", ORDERED), within=3),
     ],
     ids=["where", "select", "sort", "duplicate", "split", "aggregate", "tuple window", "slack",
          "punctuate", "union", "join"],
 )  # fmt: skip
 def test_punctuation_passes_every_operator_and_ends_at_the_sink(through: Any) -> None:
     flow = ip.Flow("pass")
-    stream = flow.source("source", "n bigint, ts bigint", time=ip.external("ts"))
+    stream = flow.source("source", "n bigint, ts bigint", time=ORDERED)
     result = through(stream)
     for name, node in list(flow.nodes.items()):
         for port in range(len(node.outputs)):
@@ -269,9 +270,7 @@ def test_punctuation_passes_every_operator_and_ends_at_the_sink(through: Any) ->
 def test_connected_components_are_scheduled_by_themselves() -> None:
     flow = ip.Flow("two")
     for one, two, sink in (("A", "B", "left"), ("C", "D", "right")):
-        streams = [
-            flow.source(n, "n bigint, ts bigint", time=ip.external("ts")) for n in (one, two)
-        ]
+        streams = [flow.source(n, "n bigint, ts bigint", time=ORDERED) for n in (one, two)]
         flow.sink(sink, flow.union(*streams, name=f"∪ {sink}"))
     bench = Bench(flow)
     assert len(bench.engine.components) == 2

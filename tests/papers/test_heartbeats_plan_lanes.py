@@ -21,7 +21,7 @@ LANES = 2
 def two_keys(heartbeats: str) -> ip.Flow:
     """Figure 5 with a key for each join, so that it takes two stages and S3 paces the first."""
     flow = ip.Flow("keys", heartbeats=heartbeats)
-    ddl, time = "k bigint, j bigint, ts timestamp", ip.external("ts", ets="never")
+    ddl, time = "k bigint, j bigint, ts timestamp", ip.external("ts", ordered=True, ets="never")
     one, two, three = (flow.source(f"S{i}", ddl, time=time) for i in (1, 2, 3))
     first = one.join(two.select("k", "ts"), on="k", within="2s", name="O1")
     again = first.select("k", "j", ts="joined_at")

@@ -27,7 +27,7 @@ DDL = "k bigint, ts timestamp"
 
 
 def source(flow: ip.Flow, name: str, **spec: Any) -> FlowStream:
-    return flow.source(name, DDL, time=ip.external("ts", **spec))
+    return flow.source(name, DDL, time=ip.external("ts", ordered="bounds" not in spec, **spec))
 
 
 def shaped(stream: FlowStream) -> FlowStream:
@@ -179,7 +179,7 @@ def test_with_several_readers_a_label_is_what_any_of_them_waits_for() -> None:
 def test_a_query_is_a_connected_component_with_one_kind_of_time() -> None:
     flow = ip.Flow("three", heartbeats="query")
     one, two, other = (source(flow, name) for name in ("S1", "S2", "S3"))
-    numbered = flow.source("N", "k bigint, i bigint", time=ip.external("i"))
+    numbered = flow.source("N", "k bigint, i bigint", time=ip.external("i", ordered=True))
     flow.sink("a", joined("A", one, two))
     flow.sink("b", other.aggregate(every="1s", n="count(*)", name="B"))
     flow.sink("c", numbered.aggregate(every=5, n="count(*)", name="C"))
@@ -221,7 +221,7 @@ def test_nothing_is_held_back_before_a_punctuate_which_judges_by_arrival() -> No
 def test_a_source_whose_time_a_punctuate_makes_paces_from_there() -> None:
     flow = ip.Flow("made", heartbeats="query")
     one, two = source(flow, "S1"), source(flow, "S2")
-    three = flow.source("S3", DDL, time=ip.external("ts")).where("k > 0", name="σ")
+    three = flow.source("S3", DDL, time=ip.external("ts", ordered=True)).where("k > 0", name="σ")
     made = three.punctuate(every="1s", delay="1s", name="P")
     flow.sink("out", joined("O2", joined("O1", one, two), made))
     assert [str(v) for v in voices(flow.graph, "S3")] == ["P"]

@@ -166,7 +166,9 @@ def reconstruction(*, punctuated: bool, in_order: bool = True) -> tuple[ip.Flow,
     flow = ip.Flow("gigascope")
     streams = []
     for name in ("packets", "reconstructed"):
-        stream = flow.source(name, "ts timestamp, id bigint", time=ip.external("ts", ets="never"))
+        stream = flow.source(
+            name, "ts timestamp, id bigint", time=ip.external("ts", ordered=True, ets="never")
+        )
         streams.append(stream.punctuate(every="1s", delay="2s") if punctuated else stream)
     united = flow.merge(*streams) if in_order else flow.union(*streams, in_order=False)
     flow.sink("out", united)

@@ -17,7 +17,7 @@ DDL = "k bigint, ts timestamp, v double, tag string"
 def job() -> ip.Flow:
     """Windows, a join behind them, and a total over all groups: state in two stages."""
     flow = ip.Flow("recovery")
-    a = flow.source("a", DDL, time=ip.external("ts", ets="never"))
+    a = flow.source("a", DDL, time=ip.external("ts", ordered=True, ets="never"))
     c = flow.source("c", DDL, time=ip.external("ts", ip.bounds(skew="4s"), ets="never"))
     means = c.aggregate(by="k", every="5s", n="count(*)", mean="avg(v)")
     flow.sink("joined", a.join(means, on="k", within="5s", how="left"))

@@ -22,7 +22,7 @@ CLOSING = 3600 * SECOND  # the last batch jumps ahead, so that everything before
 def everything() -> ip.Flow:
     """Two ordered sources, one disordered one, and a sink behind each operator."""
     flow = ip.Flow("everything")
-    ordered = ip.external("ts", ets="never")
+    ordered = ip.external("ts", ordered=True, ets="never")
     a = flow.source("a", DDL, time=ordered)
     b = flow.source("b", DDL, time=ordered)
     c = flow.source("c", DDL, time=ip.external("ts", ip.bounds(skew="4s"), ets="never"))

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
-from interpunct.spark.clock import WakeFile
+from interpunct.spark.clock import WakeFile, Wanted
 from interpunct.spark.session import check_session, settings
 from tests.spark.recovery_job import job
 from tests.spark.scenario import batches, comparable, in_process, write_files
@@ -45,9 +45,9 @@ def test_flows_and_synchronized_streams_run_on_connect(tmp_path: Path) -> None:
 def test_a_wake_file_needs_no_folder_made_where_the_flow_was_started(tmp_path: Path) -> None:
     """Over Connect the driver is on another machine than the client that chose the path."""
     wake = WakeFile(tmp_path / "elsewhere" / "wake")
-    assert wake.read() is None
-    wake.write(7)
-    assert wake.read() == 7
+    assert wake.read() == Wanted()
+    wake.write(Wanted(7, {"a": 8}))
+    assert wake.read() == Wanted(7, {"a": 8})
 
 
 @pytest.mark.xdist_group("spark")

@@ -60,11 +60,23 @@ def test_learned_bounds_are_the_same_in_process_and_on_spark(
     assert blamed["source"] == "rows"
 
 
-def test_learned_bounds_without_a_place_to_tell_them_are_refused(
-    spark: SparkSession, recording: str
+def test_bounds_are_learned_behind_to_df_as_well(
+    spark: SparkSession, recording: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ip.InterpunctError, match=r"flow\.start"):
-        flow().to_df({"rows": ip.replay(spark, recording)})
+    """No folder of ours is beside its checkpoint: what is needed travels with the rows."""
+    rows = ip.replay(spark, recording, rows_per_batch=BATCH, partitions=2)
+    late = flow().to_df({"rows": rows}, sink="late:rows").select("id")
+    found: list[int] = []
+    query = (
+        late.writeStream.foreachBatch(lambda b, _: found.extend(r.id for r in b.collect()))
+        .option("checkpointLocation", str(tmp_path / "c"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    pages = [arrivals()[i : i + BATCH] for i in range(0, ROWS, BATCH)]
+    expected = flow().run({"rows": pages}).late["rows"].height
+    assert len(found) == pytest.approx(expected, rel=0.3)  # two tasks sketch in two parts
 
 
 def test_blame_follows_the_stages_back_to_the_source(spark: SparkSession, tmp_path: Path) -> None:
@@ -72,7 +84,9 @@ def test_blame_follows_the_stages_back_to_the_source(spark: SparkSession, tmp_pa
         frame = pl.DataFrame({"k": [1] * len(ticks), "ts": list(ticks)})
         frame.write_parquet(tmp_path / f"{name}.parquet")
     flow = ip.Flow("blame")
-    a, b = (flow.source(n, "k bigint, ts bigint", time=ip.external("ts")) for n in "ab")
+    a, b = (
+        flow.source(n, "k bigint, ts bigint", time=ip.external("ts", ordered=True)) for n in "ab"
+    )
     counted = flow.union(a, b, name="both").aggregate(by="k", every=10, n="count(*)", name="by_key")
     flow.sink("totals", counted.aggregate(every=50, total="sum(n)", name="in_all"))
     feeds = {n: ip.replay(spark, str(tmp_path / f"{n}.parquet")) for n in "ab"}

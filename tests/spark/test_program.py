@@ -9,14 +9,16 @@ import pytest
 
 import interpunct as ip
 from interpunct.model.errors import FlowError
-from interpunct.spark.clock import ClockReader, WakeFile
+from interpunct.spark.clock import ClockReader, WakeFile, Wanted
 from interpunct.spark.lanes import lane_ids, lane_of, spark_partition
 from interpunct.spark.program import Program
 
 
 def averages(every: str = "20s", by: str = "k") -> ip.Flow:
     flow = ip.Flow("averages")
-    rows = flow.source("rows", "k bigint, j bigint, ts timestamp, v double", time=ip.external("ts"))
+    rows = flow.source(
+        "rows", "k bigint, j bigint, ts timestamp, v double", time=ip.external("ts", ordered=True)
+    )
     flow.sink("out", rows.aggregate(by=by, every=every, v="avg(v)"))
     return flow
 
@@ -73,9 +75,9 @@ def test_the_clock_ticks_once_at_the_start_and_then_only_when_asked(tmp_path: Pa
     first = reader.latestOffset(start, None)  # type: ignore[arg-type]
     assert first["tick"] > start["tick"]
     assert reader.latestOffset(first, None) == first  # type: ignore[arg-type]
-    wake.write(first["tick"] + 3_600_000_000)  # an hour ahead: not yet
+    wake.write(Wanted(first["tick"] + 3_600_000_000))  # an hour ahead: not yet
     assert reader.latestOffset(first, None) == first  # type: ignore[arg-type]
-    wake.write(first["tick"] + 1)
+    wake.write(Wanted(first["tick"] + 1))
     assert reader.latestOffset(first, None)["tick"] > first["tick"]  # type: ignore[arg-type]
-    wake.write(None)
+    wake.write(Wanted())
     assert reader.latestOffset(first, None) == first  # type: ignore[arg-type]

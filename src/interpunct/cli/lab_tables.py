@@ -186,3 +186,70 @@ def trigger_table(result: Experiment) -> Table:
     idle = numbers["idle"]
     table.caption = f"Idle for {idle['seconds']} s: {idle['batches']} batches."
     return table
+
+
+def imputation_table(result: Experiment) -> Table:
+    numbers = result.to_json()
+    title = f"{numbers['tuples']:,} tuples, {numbers['rate_per_s']:.0f} a second, "
+    table = Table(title=f"{title}{numbers['tolerance_s']:.2f} s tolerated")
+    table.add_column("feedback")
+    for column in ("dropped %", "looked up", "in vain", "purged", "seconds"):
+        table.add_column(column, justify="right")
+    for way in ("without", "with"):
+        counts = (f"{numbers[key][way]:,}" for key in ("looked_up", "looked_up_in_vain", "purged"))
+        seconds = f"{numbers['seconds'][way]:.1f}"
+        table.add_row(way, f"{numbers['dropped_pct'][way]:.1f}", *counts, seconds)
+    table.caption = numbers["archive"]
+    return table
+
+
+def desired_table(result: Experiment) -> Table:
+    numbers = result.to_json()
+    table = Table(title=f"{numbers['tuples']:,} tuples, {numbers['rate_per_s']:.0f} a second")
+    table.add_column(numbers["feedback"])
+    for column in ("desired, median s", "rest, median s"):
+        table.add_column(column, justify="right")
+    for way, medians in numbers["median_latency_s"].items():
+        table.add_row(way, *(f"{medians[which]:.3f}" for which in ("desired", "rest")))
+    table.caption = numbers["archive"]
+    return table
+
+
+def speedmap_table(result: Experiment) -> Table:
+    numbers = result.to_json()
+    table = Table(title=f"Speed map, {numbers['hours']:g} hours, medians of {numbers['turns']}")
+    for column in ("stream", "page"):
+        table.add_column(column)
+    for column in ("switch min", "F0 s", "F1 s", "F2 s", "F3 s", "F1 saves %", "F2 %", "F3 %"):
+        table.add_column(column, justify="right")
+    for name, stream in numbers["streams"].items():
+        for minutes in stream["saved_pct"]["F3"]:
+            schemes = ("F1", "F2", "F3")
+            seconds = [stream["seconds"]["F0"], *(stream["seconds"][s][minutes] for s in schemes)]
+            saved = [stream["saved_pct"][s][minutes] for s in schemes]
+            cells = [f"{x:.1f}" for x in (*seconds, *saved)]
+            table.add_row(name.split("_")[0], f"{stream['page_tuples']:,}", minutes, *cells)
+        table.add_section()
+    spark = numbers["spark"] or {"saved_pct": {"F3": {}}}
+    for minutes, saved in spark["saved_pct"]["F3"].items():
+        with_feedback = f"{spark['seconds']['F3'][minutes]:.1f}"
+        plain = f"{spark['seconds']['F0']:.1f}"
+        table.add_row("Spark", f"{spark['rows_a_batch']:,}", minutes, plain, "", "", with_feedback,
+                      "", "", f"{saved:.1f}")  # fmt: skip
+    if numbers["left_out"]:
+        table.caption = "Left out: " + "; ".join(numbers["left_out"])
+    return table
+
+
+def demanded_table(result: Experiment) -> Table:
+    numbers = result.to_json()
+    table = Table(title=numbers["feedback"])
+    table.add_column("")
+    for column in ("demands", "answers", "ms, median", "mean error", "mean final"):
+        table.add_column(column, justify="right")
+    for way in ("process", "spark"):
+        if found := numbers[way]:
+            counts = (f"{found[key]:,}" for key in ("demands", "answers"))
+            amounts = ("answer_ms", "mean_absolute_error", "mean_final")
+            table.add_row(way, *counts, *(f"{found[key]:,.2f}" for key in amounts))
+    return table

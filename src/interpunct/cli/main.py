@@ -5,9 +5,12 @@ from __future__ import annotations
 import typer
 
 from interpunct import __version__
-from interpunct.cli import lab
+from interpunct.cli import lab, lab_feedback, lab_lmerge
 from interpunct.cli.demo import demo
+from interpunct.cli.explain import explain
+from interpunct.cli.feedback import feedback
 from interpunct.cli.shell import Commands
+from interpunct.cli.status import status
 
 app = typer.Typer(
     name="interpunct",
@@ -17,8 +20,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Punctuated data streams for PySpark.\n\nExample: interpunct lab bench --json",
 )
+lab_feedback.add_to(lab.app)
+lab_lmerge.add_to(lab.app)
 app.add_typer(lab.app, name="lab")
 app.command("demo")(demo)
+app.command("explain")(explain)
+app.command("feedback")(feedback)
+app.command("status")(status)
 
 
 @app.command()

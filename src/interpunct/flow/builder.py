@@ -15,7 +15,7 @@ from interpunct.model.durations import duration
 from interpunct.model.errors import FlowError, SchemaError
 from interpunct.model.schema import Schema, TimeKind
 from interpunct.progress.skew import BoundsMatrix, Skew
-from interpunct.progress.timestamps import Ets, TimeSpec, latent
+from interpunct.progress.timestamps import UNSAID, Ets, TimeSpec, latent
 
 
 class FlowBuilder:
@@ -31,7 +31,8 @@ class FlowBuilder:
     what has come is taken for all there is. `needs_timeout` says whether one is needed.
 
     A `strict` flow never advances without proof: the time of an external source moves with what it
-    sends and with what the bounds prove of it, never with the clock.
+    sends, with what the bounds prove of it, and with the clock only as far as it is known that the
+    source had nothing to send, which Spark can tell.
     """
 
     def __init__(
@@ -86,11 +87,16 @@ class FlowBuilder:
         return f"{kind}_{number}"
 
     def source(self, name: str, schema: str | Schema, time: TimeSpec | None = None) -> FlowStream:
-        """A stream that enters: its schema as Spark DDL, and where its time comes from."""
+        """A stream that enters: its schema as Spark DDL, and where its time comes from.
+
+        A source of which no bounds are said has those that `skew` gives it against itself.
+        """
         raw = Schema.of(schema) if isinstance(schema, str) else schema
         spec = latent() if time is None else time
-        if self.strict and spec.kind is TimeKind.EXTERNAL:
-            spec = replace(spec, ets=Ets("never"))
+        if self.skew is not None and spec.bounds is UNSAID:
+            spec = replace(spec, bounds=self.skew.own(name) or UNSAID)
+        if self.strict and spec.kind is TimeKind.EXTERNAL and spec.ets.mode != "never":
+            spec = replace(spec, ets=Ets("proven"))
         where = f"source {name!r}"
         if spec.kind is TimeKind.EXTERNAL and str(spec.attribute) not in raw:
             raise SchemaError.unknown_attribute(where, str(spec.attribute), raw.names)

@@ -31,8 +31,8 @@ from interpunct.model.errors import FlowError
 from interpunct.operators.gate import comparable
 
 MODES = ("operator", "query", "memory")
-ANY_ORDER = {"select", "project", "split", "duplicate", "sink"}  # section 7.5
-JUDGES = {"punctuate", "slack"}  # what they do depends on when a tuple comes
+ANY_ORDER = {"select", "project", "split", "duplicate", "impute", "poll", "sink"}  # section 7.5
+JUDGES = {"punctuate", "slack", "pace"}  # what they do depends on when a tuple comes
 
 Label = frozenset[str]  # names of sources
 

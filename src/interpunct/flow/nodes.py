@@ -21,7 +21,9 @@ from interpunct.model.schema import Schema
 from interpunct.operators.aggregate import Aggregate
 from interpunct.operators.contract import Operator, Stream
 from interpunct.operators.duplicate import Duplicate
+from interpunct.operators.eager_join import EagerJoin
 from interpunct.operators.gate import Gate
+from interpunct.operators.impatient_join import ImpatientJoin
 from interpunct.operators.join import JoinSpec, WindowJoin
 from interpunct.operators.merge import Merge
 from interpunct.operators.project import Project
@@ -33,6 +35,7 @@ from interpunct.operators.sort import Sort
 from interpunct.operators.source import Source
 from interpunct.operators.split import Split
 from interpunct.operators.state import DictState, State
+from interpunct.operators.thrifty_join import ThriftyJoin
 from interpunct.operators.timer import Timer
 from interpunct.operators.tuple_window import TupleWindow
 from interpunct.operators.union import union
@@ -236,14 +239,22 @@ class TupleWindowNode(Node):
 @dataclass(frozen=True)
 class JoinNode(Node):
     spec: JoinSpec
+    thrifty: bool = False
+    impatient: bool = False
 
     def build(self, context: Context) -> WindowJoin:
-        return WindowJoin(self.name, self.streams, self.spec, context.state)
+        kinds = {
+            (False, False): WindowJoin, (True, False): ThriftyJoin,
+            (False, True): ImpatientJoin, (True, True): EagerJoin,
+        }  # fmt: skip
+        kind = kinds[self.thrifty, self.impatient]
+        return kind(self.name, self.streams, self.spec, context.state)
 
     def describe(self) -> str:
         windows = " and ".join(format_duration(w) for w in dict.fromkeys(self.spec.windows))
         keys = ", ".join(self.spec.keys) or "time alone"
-        return f"{self.spec.how} on {keys} within {windows}"
+        manner = ", thrifty" * self.thrifty + ", impatient" * self.impatient
+        return f"{self.spec.how} on {keys} within {windows}{manner}"
 
 
 @dataclass(frozen=True)

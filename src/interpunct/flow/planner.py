@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from interpunct.flow.feedback_nodes import PaceNode
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import (
     AggregateNode,
@@ -233,6 +234,8 @@ def _divisible_by(node: Node) -> set[str] | None:
         return set(node.spec.keys)
     if isinstance(node, SlackNode):
         return set()  # it counts the tuples of the whole stream
+    if isinstance(node, PaceNode):
+        return set()  # its high-watermark is that of whole streams
     return None
 
 

@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from interpunct.flow.feedback_nodes import ImputeNode, PaceNode, PollNode
 from interpunct.flow.nodes import (
     AggregateNode,
     DuplicateNode,
@@ -37,7 +39,9 @@ from interpunct.model.durations import duration
 from interpunct.model.errors import FlowError, SchemaError
 from interpunct.model.expression import aggregate, predicate, scalar
 from interpunct.model.schema import Schema
+from interpunct.operators.archive import Archive
 from interpunct.operators.contract import Stream
+from interpunct.operators.databases import open_archive
 from interpunct.operators.join import JoinSpec
 from interpunct.operators.tuple_window import TupleWindow
 from interpunct.operators.windows import Windows
@@ -66,12 +70,24 @@ class FlowStream:
 
     @property
     def late(self) -> FlowStream:
-        """The late output of a source, a punctuate or a slack."""
+        """The late output of a source, a punctuate, a slack or a pace."""
         node = self.flow.nodes[self.ref.node]
-        if node.kind not in ("source", "punctuate", "slack"):
+        if node.kind not in ("source", "punctuate", "slack", "pace"):
             raise FlowError(
-                f"{node.kind} {node.name!r}", "a source, punctuate or slack", "no late output",
+                f"{node.kind} {node.name!r}", "a source, punctuate, slack or pace",
+                "no late output",
                 "Tuples are late where time is promised: ask the source's stream.",
+            )  # fmt: skip
+        return FlowStream(self.flow, Ref(node.name, 1))
+
+    @property
+    def partial(self) -> FlowStream:
+        """Where an aggregate over time windows answers demands: its results so far."""
+        node = self.flow.nodes[self.ref.node]
+        if not isinstance(node, AggregateNode):
+            raise FlowError(
+                f"{node.kind} {node.name!r}", "an aggregate over time windows",
+                "no partial results", "Ask the stream that .aggregate(every=…) returned.",
             )  # fmt: skip
         return FlowStream(self.flow, Ref(node.name, 1))
 
@@ -139,9 +155,15 @@ class FlowStream:
         on: str | Sequence[str] = (),
         within: Length | Sequence[Length],
         how: str = "inner",
+        thrifty: bool = False,
+        impatient: bool = False,
         name: str | None = None,
     ) -> FlowStream:
-        """Window join on equal keys; `within` is one length, or one per stream."""
+        """Window join on equal keys; `within` is one length, or one per stream.
+
+        `thrifty` tells each stream upstream which of its tuples cannot meet any more, `impatient`
+        which ones are waited for.
+        """
         name = self.flow.fresh("join", name)
         where = f"join {name!r}"
         streams = (self, *others)
@@ -160,7 +182,7 @@ class FlowStream:
         keys = (on,) if isinstance(on, str) else tuple(on)
         spec = JoinSpec(keys, windows, how)
         refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
-        return self._then(JoinNode(name, refs, inputs, spec))
+        return self._then(JoinNode(name, refs, inputs, spec, thrifty, impatient))
 
     def duplicate(self, copies: int = 2, *, name: str | None = None) -> list[FlowStream]:
         """The same stream several times."""
@@ -202,6 +224,71 @@ class FlowStream:
         length = duration(window, name)
         return self._then(SlackNode(name, (self.ref,), (self.stream,), length, tuples))
 
+    def pace(
+        self,
+        *others: FlowStream,
+        within: Length,
+        on: FlowStream | Sequence[FlowStream] | None = None,
+        feedback: bool = True,
+        name: str | None = None,
+    ) -> FlowStream:
+        """One stream from several, as they arrive, none further behind than `within`.
+
+        What is too late is in `.late`; streams that have fallen behind are told not to make more of
+        it (unless `feedback` is False). `on` are the streams whose time sets the pace, else all.
+        """
+        name = self.flow.fresh("pace", name)
+        streams = (self, *others)
+        refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
+        leaders = (on,) if isinstance(on, FlowStream) else on
+        ports = None if leaders is None else tuple(_port(name, s.ref, refs) for s in leaders)
+        tolerance = duration(within, f"pace {name!r}")
+        return self._then(PaceNode(name, refs, inputs, tolerance, ports, feedback))
+
+    def impute(
+        self,
+        *fills: str,
+        archive: str | Path | Archive,
+        query: str | None = None,
+        batch: int = 1,
+        budget: Length | None = None,
+        overwrite: bool = False,
+        name: str | None = None,
+    ) -> FlowStream:
+        """Nulls of these attributes filled from an archive: ``dirty.impute("speed",
+        archive="speeds.db", query="select avg(speed) as speed from r where segment = :segment")``.
+
+        `archive` is a path or a URL with a `query`, or an object with `look_up`. `batch` tuples are
+        looked up at once, for at most `budget` in each batch of a query on Spark. With `overwrite`
+        values are replaced that are there.
+        """
+        name = self.flow.fresh("impute", name)
+        where = f"impute {name!r}"
+        if isinstance(archive, str | Path) == (query is None):
+            raise FlowError(
+                where, "an address with query=…, or an archive", f"{archive!r}, query={query!r}",
+                "An address needs a query; an object that looks up has its own.",
+            )  # fmt: skip
+        found = archive if isinstance(archive, Archive) else open_archive(archive, str(query))
+        ration = None if budget is None else duration(budget, where)
+        return self._then(
+            ImputeNode(name, (self.ref,), (self.stream,), fills, found, batch, ration, overwrite)
+        )
+
+    def poll(self, *, keep: Length, name: str | None = None) -> FlowStream:
+        """Nothing until demanded feedback asks for it; what is older than `keep` is forgotten."""
+        name = self.flow.fresh("poll", name)
+        return self._then(PollNode(name, (self.ref,), (self.stream,), duration(keep, name)))
+
     def _then(self, node: Node) -> FlowStream:
         self.flow.add(node)
         return FlowStream(self.flow, Ref(node.name))
+
+
+def _port(name: str, ref: Ref, inputs: Sequence[Ref]) -> int:
+    if ref not in inputs:
+        raise FlowError(
+            f"pace {name!r}", f"on=… among its streams, {', '.join(map(str, inputs))}", str(ref),
+            "Pace by streams that are united.",
+        )  # fmt: skip
+    return inputs.index(ref)

@@ -164,7 +164,7 @@ def timed(operator: str, page_size: int, tuples: int, repeat: int, seed: int) ->
 
 def _run(query: Query, feeds: dict[str, list[Page]]) -> tuple[float, int]:
     flow = Flow("bench")
-    streams = [flow.source(name, SCHEMA, time=external("ts")) for name in feeds]
+    streams = [flow.source(name, SCHEMA, time=external("ts", ordered=True)) for name in feeds]
     flow.sink("out", query(flow, streams))
     heights: list[int] = []
     engine = Engine(
@@ -189,7 +189,7 @@ def _pages(tuples: int, page_size: int, number: int, seed: int) -> list[Page]:
         }
     )
     flow = Flow("pages")
-    flow.source("in", SCHEMA, time=external("ts"))
+    flow.source("in", SCHEMA, time=external("ts", ordered=True))
     schema = flow.graph.sources[0].raw
     return [Page(schema, frame.slice(at, page_size)) for at in range(0, tuples, page_size)]
 

@@ -124,7 +124,9 @@ class PlanHeartbeats:
 def query(heartbeats: str = "operator", selectivity: dict[str, float] | None = None) -> Flow:
     """The plan of Figure 5."""
     flow = Flow("figure-5", heartbeats=heartbeats, selectivity=selectivity)
-    one, two, three = (flow.source(name, SCHEMA, time=external("ts")) for name in RATES)
+    one, two, three = (
+        flow.source(name, SCHEMA, time=external("ts", ordered=True)) for name in RATES
+    )
     matched = one.join(two, on="k", within=WITHIN, name="O1")
     shaped = matched.select("k", at="joined_at", name="π")  # order-insensitive, never buffered
     flow.sink("out", shaped.join(three, on="k", within=WITHIN, name="O2"))

@@ -151,11 +151,11 @@ class Job:
 def flow(shape: str, window: int) -> Flow:
     """The job of a shape as a flow."""
     flow = Flow("throughput")
-    first = flow.source("s0", SCHEMA, time=external("ts"))
+    first = flow.source("s0", SCHEMA, time=external("ts", ordered=True))
     if shape in GROUP:
         flow.sink("out", first.aggregate(by="key", every=window, average="avg(value)"))
         return flow
-    second = flow.source("s1", SCHEMA, time=external("ts"))
+    second = flow.source("s1", SCHEMA, time=external("ts", ordered=True))
     united = flow.union(first, second) if shape == "union" else None
     flow.sink("out", united or first.join(second, on="key", within=JOIN_WINDOW))
     return flow

@@ -125,7 +125,7 @@ class Job:
 def averages(stages: int) -> Flow:
     """Averages by window and key; with a second stage, over all keys behind them."""
     flow = Flow("trigger-cost")
-    rows = flow.source("rows", SCHEMA, time=external("ts"))
+    rows = flow.source("rows", SCHEMA, time=external("ts", ordered=True))
     found = rows.aggregate(by="key", every=WINDOW, average="avg(value)")
     if stages == 2:
         found = found.aggregate(every=2 * WINDOW, average="avg(average)")

@@ -29,6 +29,7 @@ class Reason(Enum):
     PUNCTUATED = "late: matches a punctuation already given"
     DISORDER = "out of order on a stream declared ordered"
     NULL_TIME = "null time"
+    DIVERGED = "late: further behind the other inputs than tolerated"
     ABSURD_TIME = "time outside the years 1 to 9999"
 
 

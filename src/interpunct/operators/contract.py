@@ -207,7 +207,7 @@ class Operator(ABC):
             carried = [n for n in feedback.pattern.names if self.attributes.input_of(n, port)]
             wish = feedback.pattern.restricted_to(carried)
             pattern = self.attributes.backward(wish, port, stream.schema)
-            if carried and pattern is not None:
+            if (carried or feedback.pattern.is_wild) and pattern is not None:
                 found.append((port, Feedback(feedback.intent, pattern)))
         return found
 
@@ -249,6 +249,10 @@ class Operator(ABC):
     def work(self) -> Emission:
         """Do one piece of the backlog; between pieces feedback and new pages come in."""
         return Emission()
+
+    def held_back(self) -> bool:
+        """Whether there is work that it had no leave to do in this batch."""
+        return False
 
     def begin(self) -> None:
         """A batch begins, where input comes in batches: what is rationed by the batch is

@@ -146,6 +146,11 @@ class AdaptiveBound:
         self._shadow = START_OF_TIME  # the heartbeat had there been no warm-up
 
     @property
+    def estimate(self) -> int:
+        """δ by what has been seen, be it enough or not."""
+        return self._delta
+
+    @property
     def skew(self) -> int | None:
         """δ, in ticks; None while nothing can be promised yet."""
         if self.least is None or self.reached is None or self.rows < self.policy.least_rows:

@@ -167,6 +167,10 @@ class PageSketch:
         return page
 
     @property
+    def rows(self) -> int:
+        return int(self._digest.get_total_weight())
+
+    @property
     def greatest(self) -> int:
         """The greatest lateness, exactly."""
         return 0 if self._digest.is_empty() else int(self._digest.get_max_value())

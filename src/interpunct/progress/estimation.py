@@ -96,13 +96,8 @@ class SkewEstimator:
             self._unit_now = unit
             if self.timed:
                 self._num[:] = now
-        passed = min(unit - self._unit_now, len(self.lags))
-        if passed <= 0:
-            return
-        latest = self._greatest[:, :1].copy()
-        self._greatest[:, passed:] = self._greatest[:, : len(self.lags) - passed].copy()
-        self._greatest[:, :passed] = latest
-        self._unit_now = unit
+        moved_on(self._greatest, unit - self._unit_now)
+        self._unit_now = max(unit, self._unit_now)
 
     def _estimate(self, j: int, ticks: Ints, now: int) -> None:
         """Lines 3 to 14 for all tuples of a page, all i and all t."""
@@ -177,6 +172,16 @@ class SkewEstimator:
         self._unit_now = record["unit_now"]
         for name, array in self._arrays().items():
             array[:] = record[name]
+
+
+def moved_on(greatest: Ints, units: int) -> None:
+    """τmax of every source, by how many units of the clock ago, after so many more of them."""
+    passed = min(units, greatest.shape[1])
+    if passed <= 0:
+        return
+    latest = greatest[:, :1].copy()
+    greatest[:, passed:] = greatest[:, : greatest.shape[1] - passed].copy()
+    greatest[:, :passed] = latest
 
 
 class _Cells:

@@ -308,6 +308,13 @@ class Skew:
     bounds: BoundsMatrix
     timeout: int | None = None
 
+    def own(self, source: str) -> Bounds | None:
+        """What the matrix says of a source against itself without waiting for others' tuples."""
+        if source not in self.bounds.index:
+            return None
+        timed = (p for p in self.bounds.entry(source, source) if isinstance(p, Bounds))
+        return next(timed, None)
+
     def check(self, flow: str, sources: Collection[str]) -> None:
         """An error unless the flow has every source of the matrix, with an external time."""
         unknown = [name for name in self.bounds.names if name not in sources]

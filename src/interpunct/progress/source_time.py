@@ -7,15 +7,14 @@ starts before all time, never falls, and ends at the end of time when the source
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from interpunct.model.schema import END_OF_TIME, START_OF_TIME, TimeKind
-from interpunct.progress.adaptive import Adaptive, AdaptiveBound
-from interpunct.progress.confidence import Ints
+from interpunct.progress.adaptive import Adaptive
+from interpunct.progress.joint import JointBound
+from interpunct.progress.spread import Spread
 from interpunct.progress.timestamps import Bounds, TimeSpec
-
-Late = Ints | bytes | Sequence[bytes]  # how late tuples were: one by one, or sketched
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,11 @@ class SourceTime:
         self.greatest = START_OF_TIME  # the greatest timestamp seen
         self.arrived: int | None = None  # when the last tuple arrived
         self.last_tick = START_OF_TIME  # when a periodic source last spoke
+        self.proven: int | None = None  # when it was last known to have nothing unread
+        self.unread: int | None = None  # when it was last known to have something unread
         self.promises: deque[tuple[int, int]] = deque()  # (moment, heartbeat), both rising
         policy = spec.bounds
-        self.learned = AdaptiveBound(policy) if isinstance(policy, Adaptive) else None
+        self.learned = JointBound(policy) if isinstance(policy, Adaptive) else None
 
     @property
     def finished(self) -> bool:
@@ -65,11 +66,31 @@ class SourceTime:
         if bounds is not None:
             self._promise(self._matures(now, bounds), self.greatest - bounds.skew)
 
-    def learn(self, rows: int, least: int, greatest: int, late: Late, now: int) -> None:
-        """What a page shows of how late tuples are, the late ones included; all of them arrive at
-        one moment, before `observe` is told of those that are in time."""
+    def prove(self, moment: int) -> None:
+        """At this moment of the clock all that the source had was read."""
+        self.proven = moment if self.proven is None else max(self.proven, moment)
+
+    def block(self, moment: int) -> None:
+        """At this moment of the clock the source had something that was not read."""
+        self.unread = moment if self.unread is None else max(self.unread, moment)
+
+    @property
+    def idle(self) -> bool:
+        """Whether its silence since the last tuple is proven to be that it has nothing to say."""
+        return self.arrived is not None and self.proven is not None and self.proven > self.arrived
+
+    @property
+    def blocked(self) -> bool:
+        """Whether its silence is known to be something else: nothing newer says otherwise."""
+        newest = max((m for m in (self.arrived, self.proven) if m is not None), default=None)
+        return self.unread is not None and (newest is None or self.unread > newest)
+
+    def learn(self, streams: Mapping[int, Sequence[Spread]], now: int) -> None:
+        """What a page or a batch shows of how late tuples are, the late ones included, by the
+        streams that tell this source's time, of which most have one; all arrive at one moment,
+        before `observe` is told of those that are in time."""
         assert self.learned is not None
-        self.learned.observe(rows, least, greatest, late, now)
+        self.learned.observe(streams, now)
 
     @staticmethod
     def _matures(arrived: int, bounds: Bounds) -> int:
@@ -107,7 +128,7 @@ class SourceTime:
         τ ago (ETS section 5), for sources whose bounds give δ. Ordered: whatever is before t, which
         helps when the tuple itself was filtered out on its way to the one who asks.
         """
-        if self.spec.ets.mode != "on-demand" or self.given >= wanted:
+        if self.spec.ets.mode not in ("on-demand", "proven") or self.given >= wanted:
             return None
         if self.spec.kind is TimeKind.INTERNAL:
             return NotBefore(wanted) if wanted > now else now
@@ -118,11 +139,37 @@ class SourceTime:
             return None  # still being learned
         if self.arrived is None or not self.clocked:
             return NotBefore(self.promises[0][0]) if self.promises else None
+        if self.blocked:
+            return None
+        if self.spec.ets.mode == "proven":
+            return self._proven(wanted, bounds)
         reached = self.greatest + (now - self.arrived) - bounds.skew
         matured = self._matures(self.arrived, bounds)
         if now < matured:
             return NotBefore(matured)
         return NotBefore(now + wanted - reached) if wanted > reached else reached
+
+    def _proven(self, wanted: int, bounds: Bounds) -> int | None:
+        """As by the clock, had it stopped when the source was last known to be caught up."""
+        if self.arrived is None or self.proven is None or not self.idle:
+            return None
+        reached = self.greatest + (self.proven - self.arrived) - bounds.skew
+        matured = self.proven >= self._matures(self.arrived, bounds)
+        return reached if matured and reached >= wanted else None
+
+    def provable_at(self, wanted: int) -> int | None:
+        """The moment at which the source would have to be caught up for `wanted` to be proven; None
+        where that would prove nothing."""
+        bounds = self.bounds
+        waits = self.spec.ets.mode == "proven" or (
+            self.spec.ets.mode == "on-demand" and self.blocked
+        )
+        if not waits or bounds is None or self.arrived is None:
+            return None
+        if not self.clocked or self.given >= wanted:
+            return None
+        moment = self.arrived + wanted - self.greatest + bounds.skew
+        return max(moment, self._matures(self.arrived, bounds))
 
     def next_moment(self) -> int | None:
         """When this source has something to say by itself: a promise maturing, a period ending."""
@@ -140,7 +187,7 @@ class SourceTime:
         if self.spec.kind is TimeKind.INTERNAL:
             return self.give(now) or matured
         bounds = self.bounds
-        if bounds is None or self.arrived is None or not self.clocked:
+        if bounds is None or self.arrived is None or not self.clocked or self.blocked:
             return matured
         return self.give(self.greatest + (now - self.arrived) - bounds.skew) or matured
 
@@ -149,6 +196,7 @@ class SourceTime:
         record: dict[str, object] = {
             "given": self.given, "greatest": self.greatest, "arrived": self.arrived,
             "last_tick": self.last_tick, "promises": [list(p) for p in self.promises],
+            "proven": self.proven, "unread": self.unread,
         }  # fmt: skip
         if self.learned is not None:
             record["learned"] = self.learned.to_record()
@@ -162,4 +210,5 @@ class SourceTime:
         arrived = record["arrived"]
         self.arrived = None if arrived is None else int(arrived)  # type: ignore[call-overload]
         self.last_tick = int(record["last_tick"])  # type: ignore[call-overload]
+        self.proven, self.unread = record["proven"], record["unread"]  # type: ignore[assignment]
         self.promises = deque((m, h) for m, h in record["promises"])  # type: ignore[attr-defined]

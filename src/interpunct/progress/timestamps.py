@@ -2,6 +2,10 @@
 
 >>> external("ts", bounds=bounds(skew="30s")).bounds.skew
 30000000
+>>> print(external("ts"))
+external ts, bounds adaptive (confidence 99.9 %, window 20000 tuples), ETS on-demand
+>>> print(external("ts", ordered=True))
+external ts, ordered, ETS on-demand
 >>> internal("arrived", ets=periodic("100ms")).ets.every
 100000
 """
@@ -14,7 +18,9 @@ from datetime import timedelta
 from interpunct.model.durations import duration, format_duration
 from interpunct.model.errors import FlowError
 from interpunct.model.schema import TimeKind
-from interpunct.progress.adaptive import Adaptive
+from interpunct.progress.adaptive import Adaptive, adaptive
+
+UNSAID = adaptive(completeness=0.999)  # the bounds of a source of which nothing is said
 
 
 @dataclass(frozen=True)
@@ -39,16 +45,19 @@ def bounds(delay: str | timedelta | int = 0, skew: str | timedelta | int = 0) ->
 
 @dataclass(frozen=True)
 class Ets:
-    """When a source makes enabling timestamps: `never`, `periodic` or `on-demand`."""
+    """When a source makes enabling timestamps: `never`, `periodic` or `on-demand`; or `proven`: on
+    demand too, but for an external source silence counts only as far as it is known that there was
+    nothing to read."""
 
     mode: str = "on-demand"
     every: int = 0
 
     def __post_init__(self) -> None:
-        if self.mode not in ("never", "periodic", "on-demand"):
+        if self.mode not in ("never", "periodic", "on-demand", "proven"):
             raise FlowError(
-                "ets", "'never', 'on-demand' or periodic(every)", repr(self.mode), "Choose one."
-            )
+                "ets", "'never', 'on-demand', 'proven' or periodic(every)", repr(self.mode),
+                "Choose one.",
+            )  # fmt: skip
         if (self.mode == "periodic") != (self.every > 0):
             raise FlowError(
                 "ets", "an interval above zero with periodic, and only there",
@@ -68,8 +77,8 @@ def periodic(every: str | timedelta | int) -> Ets:
 class TimeSpec:
     """The time of a source: its kind, the attribute that carries it, its bounds, its ETS mode.
 
-    An external stream without bounds is declared *ordered*: its times never decrease. Bounds are
-    given, or learned as the stream runs.
+    Bounds are given, or learned as the stream runs. An external stream with none is declared
+    *ordered*: its times never decrease.
     """
 
     kind: TimeKind
@@ -83,7 +92,7 @@ class TimeSpec:
             raise FlowError(
                 f"external({self.attribute!r})", "bounds=… where future=… is given",
                 "a stream declared ordered",
-                "An order that one absurd tuple breaks is none: give bounds(skew=…).",
+                "An order that one absurd tuple breaks is none: give bounds, or leave ordered out.",
             )  # fmt: skip
 
     def believable(self, now: int) -> int | None:
@@ -113,16 +122,27 @@ def external(
     bounds: Bounds | Adaptive | None = None,
     ets: Ets | str = "on-demand",
     *,
+    ordered: bool = False,
     future: str | timedelta | int | None = None,
 ) -> TimeSpec:
-    """Stamped by the application, in `attribute`; ordered unless `bounds` say how disordered, or
-    that it is to be learned: ``external("ts", bounds=adaptive(completeness=0.999))``.
+    """Stamped by the application, in `attribute`.
+
+    `bounds` say how disordered the stream is, `ordered` that it is not; where neither is said, it
+    is learned: ``adaptive(completeness=0.999)``. Until about a thousand tuples have
+    come, and a stretch of time two and a half times as long as the latest of them were late, it
+    promises nothing, and who waits for it waits; after that one tuple in a thousand may be late.
 
     A tuple dated more than `future` after the clock flows on but does not move time, so that one
     wrong clock at a source does not make everything else late.
     """
+    if ordered and bounds is not None:
+        raise FlowError(
+            f"external({attribute!r})", "bounds=… or ordered=True", "both",
+            "Bounds say how disordered a stream is: keep the one that is true.",
+        )  # fmt: skip
     ahead = None if future is None else duration(future, "external(future=…)")
-    return TimeSpec(TimeKind.EXTERNAL, attribute, bounds, _mode(ets), ahead)
+    disorder = None if ordered else bounds or UNSAID
+    return TimeSpec(TimeKind.EXTERNAL, attribute, disorder, _mode(ets), ahead)
 
 
 def internal(attribute: str, ets: Ets | str = "on-demand") -> TimeSpec:

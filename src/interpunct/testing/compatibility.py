@@ -42,10 +42,12 @@ Key = tuple[Any, int]  # payload, Vs
 
 @dataclass
 class Table:
-    """The temporal database of one stream so far, as ends by (payload, Vs), and its last stable."""
+    """The temporal database of one stream so far, as ends by (payload, Vs), and its last stable;
+    it may lack events that end before it is guaranteed."""
 
     ends: dict[Key, Counter[int]] = field(default_factory=dict)
     stable: int = START_OF_TIME
+    guaranteed_from: int = START_OF_TIME
 
     def apply(self, row: Row) -> None:
         kind, vs, vold, ve, *payload = (END_OF_TIME if v == FOREVER else v for v in row)
@@ -63,9 +65,9 @@ class Table:
         """The end of the only event with this key."""
         return next(iter(self.ends.get(key, ())), None)
 
-    def frozen(self, key: Key, at: int) -> Counter[int]:
-        """The ends of these events that are final under stable(at)."""
-        return Counter({e: n for e, n in self.ends.get(key, Counter()).items() if e < at})
+    def frozen(self, key: Key, start: int, at: int) -> Counter[int]:
+        """The ends from `start` on of these events that are final under stable(at)."""
+        return Counter({e: n for e, n in self.ends.get(key, Counter()).items() if start <= e < at})
 
     def open(self, key: Key, at: int) -> int:
         """How many of these events are half frozen under stable(at)."""
@@ -88,14 +90,15 @@ class Watch:
     def emits(self, row: Row) -> None:
         self.output.apply(row)
 
-    def attaches(self) -> int:
+    def attaches(self, guaranteed_from: int = START_OF_TIME) -> int:
         """One more input, or an old one that begins again: each time it is a stream of its own."""
-        self.inputs.append(Table())
+        self.inputs.append(Table(guaranteed_from=guaranteed_from))
         return len(self.inputs) - 1
 
     def faults(self) -> list[str]:
         """What is not compatible, if anything."""
-        furthest = max(self.inputs, key=lambda t: t.stable)
+        joined = [t for t in self.inputs if t.guaranteed_from <= self.output.stable]
+        furthest = max(joined or self.inputs, key=lambda t: t.stable)
         if self.output.stable > furthest.stable:
             return [f"C1: stable({self.output.stable}) beyond every input"]
         if not self.keyed:
@@ -135,10 +138,10 @@ class Watch:
 
     def _counted(self, furthest: Table) -> list[str]:
         """R4: equal final events and as many half-frozen ones, at the output's stable."""
-        at = self.output.stable
+        start, at = furthest.guaranteed_from, self.output.stable
         found = []
         for key in self.output.ends.keys() | furthest.ends.keys():
-            if self.output.frozen(key, at) != furthest.frozen(key, at):
+            if self.output.frozen(key, start, at) != furthest.frozen(key, start, at):
                 found.append(f"R4: other final events of {key} than the furthest input")
             if self.output.open(key, at) != furthest.open(key, at):
                 found.append(f"R4: another number of half-frozen events of {key}")
@@ -220,9 +223,9 @@ class _ByElement:
             self._index[key][port] = ve
             shown = self._index[key].get("out", vs)
             fresh = kind == INSERT and shown == vs and self._first
-            if (self._follows and (self._first or shown != vs)) or fresh:
-                if ve >= self._max_stable:
-                    self._revise(key, ve)
+            follows = self._follows and (self._first or shown != vs)
+            if (follows or fresh) and ve >= self._max_stable:
+                self._revise(key, ve)
 
     def _settle(self, port: int, at: int) -> None:
         if at <= self._max_stable:

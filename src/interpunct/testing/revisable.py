@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -143,7 +144,7 @@ def _chain(event: Event, random: Random, telling: Telling) -> list[Row]:
         if guess != ends[0]:
             ends.insert(0, guess)
     chain = [insert(payload, vs, ends[0])]
-    return chain + [adjust(payload, vs, a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return chain + [adjust(payload, vs, a, b) for a, b in pairwise(ends)]
 
 
 def _mixed(chains: list[list[Row]], random: Random, disorder: int) -> list[Row]:
