@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,6 +13,7 @@ from interpunct.engine.run import Engine
 from interpunct.flow.feedback import MOST_UNDELIMITED, explain_feedback
 from interpunct.model.errors import FeedbackError, PatternError
 from interpunct.operators.state import DictState
+from interpunct.spark.channel import Channel, Message
 
 READINGS = "segment bigint, ts bigint, speed double"
 
@@ -164,21 +166,31 @@ def test_undelimited_feedback_is_accepted_with_a_warning_up_to_a_cap() -> None:
         session.engine.feedback("map", "¬[segment=99]", undelimited=True)
 
 
-def test_ten_thousand_messages_over_a_thousand_windows_leave_nothing_behind() -> None:
-    """The soak: guards come and go with their windows, and never pile up."""
+def test_ten_thousand_messages_over_a_thousand_windows_leave_nothing_behind(
+    tmp_path: Path,
+) -> None:
+    """The soak: messages and guards come and go with their windows, and never pile up."""
     rng = random.Random(7)
-    session = Session(speed_map())
-    most = 0
+    session, channel = Session(speed_map()), Channel.of(str(tmp_path))
+    schema = session.flow.graph.nodes["map"].streams[0].schema
+    most = taken = 0
     for window in range(1000):
         for _ in range(10):
             segment, span = rng.randrange(9), rng.randrange(1, 60)
             until = 20 * window + span
-            session.engine.feedback("map", f"¬[segment={segment}, ts ≤ {until}]")
+            said = ip.Feedback.parse(f"¬[segment={segment}, ts ≤ {until}]", schema)
+            channel.send(Message.of("map", said))
+        number = channel.take(taken)
+        for message in channel.messages(taken, number):
+            session.engine.feedback(message.target, message.text)
+        channel.forget(number)
+        taken = number
         session.feed("sensors", [(s, 20 * window, 50.0) for s in range(9)])
         most = max(most, sum(h.guards for h in session.engine.held().values()))
     session.feed("sensors", [(0, 20 * 1010, 50.0), (0, 20 * 1020, 50.0)])
     assert sum(h.guards for h in session.engine.held().values()) == 0
     assert most < 100, "no more than the open windows and segments call for"
+    assert channel.waiting() == 0
     assert not session.engine._desk.said["map"] or len(session.engine._desk.said["map"]) <= 60
 
 

@@ -51,35 +51,32 @@ def readings(count: int) -> pl.DataFrame:
     )
 
 
-def test_the_imputation_plan_gives_the_same_rows_on_spark_as_in_process(
+def test_the_imputation_plan_fills_or_reports_every_tuple(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    address, rows = archive(tmp_path), readings(100)
-    expected = plan(address).run({"sensors": rows}, clock=ip.ScriptedClock())
+    """With a budget too small for one batch the backlog waits in state and wakes the next; what
+    is too late by then leaves by PACE's late output."""
+    rows = readings(100)
     (tmp_path / "in").mkdir()
     rows.write_parquet(tmp_path / "in" / "1.parquet")
-    flow = plan(address, batch=10, budget="1ms")
+    flow = plan(archive(tmp_path), batch=10, budget="1ms")
     feed = spark.readStream.schema(DDL).parquet(str(tmp_path / "in"))
+    out, late = tmp_path / "map", tmp_path / "c" / "late"
     query = flow.start(
-        spark,
-        {"sensors": feed},
-        checkpoint=str(tmp_path / "c"),
-        sinks={"map": str(tmp_path / "map")},
+        spark, {"sensors": feed}, checkpoint=str(tmp_path / "c"), sinks={"map": str(out)}
     )
     try:
-        for _ in range(20):  # each batch does what its budget allows, and wakes the next
+        for _ in range(30):
             query.query.processAllAvailable()
-            got = read(tmp_path / "map") if (tmp_path / "map").exists() else rows.clear()
-            late = tmp_path / "c" / "late"
+            got = read(out) if out.exists() else rows.clear()
             behind = sum(read(p).height for p in late.glob("*")) if late.exists() else 0
             if got.height + behind == rows.height:
                 break
     finally:
         query.stop()
-    columns = expected["map"].columns
-    if behind:  # what had to wait for a later batch may have come too late for PACE
-        assert got.select(columns).join(expected["map"], on=columns, how="anti").is_empty()
-    else:
-        assert sorted(got.select(columns).rows()) == sorted(expected["map"].rows())
-    assert got.filter(pl.col("speed").is_null()).is_empty()
     assert got.height + behind == rows.height
+    assert query.query.lastProgress["batchId"] > 1, "one batch was not enough"
+    filled = rows.with_columns(pl.col("speed").fill_null(40.0 + pl.col("segment")))
+    assert got.select(rows.columns).join(filled, on=rows.columns, how="anti").is_empty()
+    clean = rows.filter(pl.col("speed").is_not_null())
+    assert clean.join(got, on=rows.columns, how="anti").is_empty(), "clean tuples set the pace"

@@ -1,0 +1,149 @@
+"""Fast-forward (section V-D): slower inputs leave out what is past, and the output is the same."""
+
+from __future__ import annotations
+
+from random import Random
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from merging import Merging, plain
+from test_random import as_stream, reference, seeds, told
+
+import interpunct as ip
+from interpunct.model.elements import Row, elements, insert, stable
+from interpunct.model.pattern import Pattern
+from interpunct.model.tdb import equivalent, tdb, violations
+from interpunct.testing.compatibility import Watch
+from interpunct.testing.revisable import SCHEMA, mixed
+
+VARIANTS = ("R0", "R1", "R2", "R3", "R3-", "R4")
+
+
+class Obedient:
+    """A merge whose inputs do what they are told: they send nothing that is past."""
+
+    def __init__(self, variant: str, inputs: int) -> None:
+        self.merging = Merging(variant, inputs)
+        self.merging.merge.fast_forward = True
+        self.told: list[list[Pattern]] = [[] for _ in range(inputs)]
+        self.spared = 0
+
+    def arrive(self, port: int, row: Row) -> list[Row]:
+        frame = elements(SCHEMA, [row])
+        for pattern in self.told[port]:
+            frame = frame.filter(~pattern.mask(frame))
+        self.spared += 1 - frame.height
+        if not frame.height:
+            return []
+        emission = self.merging.merge.accept(port, ip.Page(SCHEMA, frame))
+        for slower, feedback in emission.relays:
+            self.told[slower].append(feedback.pattern)
+        self.merging.log += [page.frame for _, page in emission.pages]
+        return [r for _, page in emission.pages for r in page.frame.rows()]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@given(seed=seeds)
+@settings(max_examples=12)
+def test_the_output_stays_compatible_with_inputs_that_leave_out_the_past(
+    variant: str, seed: int
+) -> None:
+    random = Random(seed)
+    events = reference(variant, random)
+    streams = [told(variant, events, random) for _ in range(random.choice([2, 3]))]
+    run = Obedient(variant, len(streams))
+    keyed = variant not in ("R1", "R4")
+    watch = Watch(len(streams), keyed=keyed)
+    for port, row in mixed(streams, random, [random.choice([0, 3, 20]) for _ in streams]):
+        watch.arrives(port, plain(row))  # what the input would have said
+        for emitted in run.arrive(port, row):
+            watch.emits(emitted)
+        assert not watch.faults(), (watch.faults(), row)
+    out = run.merging.output
+    assert not run.merging.merge.reports()
+    assert not violations(SCHEMA, out, keyed=keyed)
+    assert equivalent(SCHEMA, out, as_stream(events))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_only_slower_inputs_are_told_and_only_when_the_output_moves(variant: str) -> None:
+    run = Merging(variant, 3)
+    run.merge.fast_forward = True
+
+    def relays(port: int, *rows: Row) -> list[int]:
+        emission = run.merge.accept(port, ip.Page(SCHEMA, elements(SCHEMA, rows)))
+        return sorted({p for p, _ in emission.relays})
+
+    assert relays(0, insert("A", 6, 12), stable(20)) == [1, 2]
+    assert relays(1, insert("A", 6, 12), stable(20)) == []
+    assert relays(1, stable(30)) == [0, 2]
+
+
+def test_what_began_in_the_past_and_ends_later_is_still_awaited() -> None:
+    run = Obedient("R3", 2)
+    run.arrive(0, insert("A", 6, 40))
+    run.arrive(0, stable(20))
+    assert not run.arrive(1, insert("B", 3, 9))
+    assert run.spared == 1
+    run.arrive(1, insert("A", 6, 40))
+    run.merging.merge.detach(0)
+    assert run.arrive(1, stable(50))[-1][:2] == ("stable", 50)  # A did not have to be removed
+    assert tdb(SCHEMA, run.merging.output).rows() == [(6, 40, "A")]
+
+
+# In a flow --------------------------------------------------------------------------------------
+
+
+def doubled(feedback: bool) -> ip.Flow:
+    """Two replicas of a speculative count behind a select, merged."""
+    flow = ip.Flow("replicas")
+    counts = [
+        flow.source(n, "ts bigint, g string", time=ip.external("ts", bounds=ip.bounds(skew=5)))
+        .where("g <> 'z'", name=f"{n}_where")
+        .aggregate(by="g", every=10, n="count(*)", speculative=True, name=f"{n}_count")
+        for n in ("fast", "slow")
+    ]
+    flow.sink("out", flow.lmerge(*counts, feedback=feedback, name="merge"))
+    return flow
+
+
+def rows(count: int) -> list[tuple[int, str]]:
+    random = Random(7)
+    return [(max(0, t - random.randint(0, 4)), random.choice("abz")) for t in range(count)]
+
+
+def merged(feedback: bool, count: int = 120) -> tuple[pl.DataFrame, dict[str, dict[str, int]]]:
+    """The slow replica gets a tuple for each four of the fast one."""
+    flow = doubled(feedback)
+    live, data = flow.live(), rows(count)
+    places = {"fast": 0, "slow": 0}
+    while min(places.values()) < count:
+        for name, step in (("fast", 4), ("slow", 1)):
+            live.feed(name, data[places[name] : places[name] + step])
+            places[name] = min(count, places[name] + step)
+    live.finish()
+    assert live.held()["slow_count"].tuples == 0
+    schema = flow.nodes["merge"].outputs[0].schema
+    return tdb(schema, live.take("out")), live.skipped()
+
+
+def test_a_flow_gives_the_same_table_with_and_without_feedback() -> None:
+    alone, nothing = merged(feedback=False)
+    table, skipped = merged(feedback=True)
+    assert not nothing
+    assert sorted(map(repr, table.rows())) == sorted(map(repr, alone.rows()))
+    assert sum(skipped["slow"].values()) > 60  # of 120 tuples, at the source already
+    assert "fast" not in skipped
+
+
+def test_the_way_of_the_feedback_is_shown_before_anything_runs() -> None:
+    from interpunct.flow.feedback import follow
+
+    flow = doubled(feedback=True)
+    schema = flow.nodes["slow_count"].outputs[0].schema
+    steps = list(follow(flow.graph, "slow_count", Pattern.parse("[vs≤24, ve≤24]", schema)))
+    assert [(s.node, s.response and s.response.case) for s in steps[:2]] == [
+        ("slow_count", "¬[past]"), ("slow_where", "¬[…]"),
+    ]  # fmt: skip
+    assert str(steps[1].pattern) == "[≤ 19, *]"
