@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.box import SIMPLE
+from rich.markup import escape
 from rich.table import Table
 
 from interpunct.cli.shell import Experiment
@@ -243,7 +244,7 @@ def speedmap_table(result: Experiment) -> Table:
 
 def demanded_table(result: Experiment) -> Table:
     numbers = result.to_json()
-    table = Table(title=numbers["feedback"])
+    table = Table(title=escape(numbers["feedback"]))
     table.add_column("")
     for column in ("demands", "answers", "ms, median", "mean error", "mean final"):
         table.add_column(column, justify="right")

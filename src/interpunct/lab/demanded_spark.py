@@ -55,7 +55,7 @@ def demanded_spark(recording: Recording) -> SparkDemands:
     spark = session(2)
     try:
         asked, plain = (
-            _run(spark, recording, folder / f"{demanding}", demanding)
+            run_query(spark, recording, folder / f"{demanding}", demanding)
             for demanding in (True, False)
         )
     finally:
@@ -64,7 +64,8 @@ def demanded_spark(recording: Recording) -> SparkDemands:
     return SparkDemands(asked, asked.finals.equals(plain.finals))
 
 
-def _run(spark: SparkSession, recording: Recording, folder: Path, demanding: bool) -> Demands:
+def run_query(spark: SparkSession, recording: Recording, folder: Path, demanding: bool) -> Demands:
+    """The recording as one query that waits for its files."""
     found = Demands("batches")
     now = Gathered(found.partial)
     (folder / "in").mkdir(parents=True)

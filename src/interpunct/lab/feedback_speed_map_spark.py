@@ -31,6 +31,7 @@ from interpunct.spark.replay import replay
 from interpunct.spark.session import session
 
 LEAST = 65.0  # per cent of F0's time that F3 saves
+FREQUENT = 5.0  # per cent of F0's time that the most frequent switches may cost beyond the fewest
 AHEAD = 2  # batches
 WARM = 1  # batches that do not count
 MEASURE = (
@@ -113,37 +114,41 @@ class SparkSpeedMap:
     runs: dict[int, list[Run]] = field(default_factory=dict)  # by minutes, 0 without feedback
     identical: bool = True  # what is looked at is that of F0, in every run
 
+    def ratio(self, minutes: int) -> float:
+        turns = zip(self.runs[minutes], self.runs[0], strict=True)
+        return statistics.median(run.seconds / plain.seconds for run, plain in turns)
+
     def saved_pct(self) -> dict[str, float]:
-        found = {}
-        for minutes in self.setup.minutes:
-            turns = zip(self.runs[minutes], self.runs[0], strict=True)
-            ratio = statistics.median(run.seconds / plain.seconds for run, plain in turns)
-            found[f"{minutes}"] = round(100 - 100 * ratio, 1)
-        return found
+        return {f"{m}": round(100 - 100 * self.ratio(m), 1) for m in self.setup.minutes}
+
+    @property
+    def frequency_pct(self) -> float:
+        """What the most frequent switches cost more than the fewest, in per cent of F0's time."""
+        most, fewest = min(self.setup.minutes), max(self.setup.minutes)
+        return round(100 * (self.ratio(most) - self.ratio(fewest)), 1)
 
     def to_json(self) -> dict[str, Any]:
         def each(value: Any) -> dict[str, Any]:
-            return {F0: value(self.runs[0]), F3: {f"{m}": value(self.runs[m]) for m in self._told}}
+            told = {f"{m}": value(self.runs[m]) for m in self.setup.minutes}
+            return {F0: value(self.runs[0]), F3: told}
 
         return {
             "rows_a_batch": self.setup.batch_rows,
             "measure": MEASURE,
             "seconds": each(lambda runs: round(statistics.median(r.seconds for r in runs), 2)),
             "saved_pct": {F3: self.saved_pct()},
+            "frequency_costs_pct": {F3: self.frequency_pct},
             "pictures": each(lambda runs: runs[0].pictures),
             "messages": each(lambda runs: runs[0].messages),
             "skipped": each(lambda runs: runs[0].skipped),
             "viewed_identical": self.identical,
         }
 
-    @property
-    def _told(self) -> tuple[int, ...]:
-        return self.setup.minutes
-
     def expected(self) -> dict[str, bool]:
         return {
             f"{F3}_saves_{LEAST:g}_pct": min(self.saved_pct().values()) >= LEAST,
             "what_is_viewed_is_identical": self.identical,
+            f"frequency_costs_at_most_{FREQUENT:g}_pct": self.frequency_pct <= FREQUENT,
         }
 
 
@@ -165,14 +170,14 @@ def spark_speed_map(setup: Setup, report: Report = silent) -> SparkSpeedMap:
                 checkpoint = setup.folder / f"{minutes}-{turn}"
                 runs.append(run_query(spark, recording, setup, views, checkpoint))
                 seen = drive.seen(result.runs[0][turn].results)
-                result.identical &= _same(drive.seen(runs[turn].results), seen)
+                result.identical &= same(drive.seen(runs[turn].results), seen)
     finally:
         spark.stop()
         shutil.rmtree(setup.folder, ignore_errors=True)
     return result
 
 
-def _same(found: pl.DataFrame, expected: pl.DataFrame) -> bool:
+def same(found: pl.DataFrame, expected: pl.DataFrame) -> bool:
     """But for the last digit: sums are put together from parts, in the order in which they come."""
     speed = pl.col("speed").round(9)
     return found.with_columns(speed).equals(expected.with_columns(speed))

@@ -51,6 +51,7 @@ class Setup:
     repeat: int = 3
     seed: int = 1
     workers: int = 1
+    stables: float = STABLE_SHARE  # the chance of one after an element
 
     def cases(self) -> list[tuple[str, int]]:
         return [(variant, n) for variant in VARIANTS for n in self.inputs]
@@ -165,7 +166,7 @@ def _arrivals(inputs: int, setup: Setup) -> Iterator[tuple[int, Page]]:
     """The pages of all inputs in turn."""
     random = np.random.default_rng(setup.seed)
     events = _events(setup.elements // inputs, random)
-    streams = [_with_stables(events, random) for _ in range(inputs)]
+    streams = [_with_stables(events, setup.stables, random) for _ in range(inputs)]
     for at in range(0, max(s.height for s in streams), setup.page):
         for port, stream in enumerate(streams):
             part = stream.slice(at, setup.page)
@@ -185,9 +186,9 @@ def _events(count: int, random: np.random.Generator) -> pl.DataFrame:
     return pl.DataFrame(columns).cast(SCHEMA.polars)  # type: ignore[arg-type]
 
 
-def _with_stables(events: pl.DataFrame, random: np.random.Generator) -> pl.DataFrame:
+def _with_stables(events: pl.DataFrame, share: float, random: np.random.Generator) -> pl.DataFrame:
     """The stream with stables after some of its elements, at the Vs that these have."""
-    places = np.flatnonzero(random.random(events.height) < STABLE_SHARE)
+    places = np.flatnonzero(random.random(events.height) < share)
     times = events[VS].to_numpy()[places]
     stables = pl.DataFrame({KIND: pl.repeat(STABLE, len(places), eager=True), VS: times})
     rows = pl.concat([events, stables], how="diagonal")

@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import and_
 from typing import Any
 
@@ -49,6 +49,10 @@ class Condition(ABC):
     def nulls(self) -> bool:
         """Whether null matches."""
 
+    @cached_property
+    def _spans(self) -> list[Span]:
+        return self.spans()
+
     @abstractmethod
     def spans(self) -> list[Span]:
         """The non-null values that match: disjoint, in order, never touching."""
@@ -67,14 +71,14 @@ class Condition(ABC):
 
     @property
     def is_empty(self) -> bool:
-        return not self.nulls and not self.spans()
+        return not self.nulls and not self._spans
 
     def admits(self, value: Any) -> bool:
         """Whether this value matches."""
         if value is None:
             return self.nulls
         place = before(plain(value))
-        return any(low <= place < high for low, high in self.spans())
+        return any(low <= place < high for low, high in self._spans)
 
     def implies(self, other: Condition) -> bool:
         """Whether every value that matches this also matches the other."""
@@ -82,9 +86,9 @@ class Condition(ABC):
             return True
         if self.nulls and not other.nulls:
             return False
-        theirs = other.spans()
+        theirs = other._spans
         return all(
-            any(low <= mine[0] and mine[1] <= high for low, high in theirs) for mine in self.spans()
+            any(low <= mine[0] and mine[1] <= high for low, high in theirs) for mine in self._spans
         )
 
     def intersect(self, other: Condition) -> Condition:
@@ -106,7 +110,7 @@ class Condition(ABC):
             return other
         if other.implies(self):
             return self
-        spans = merged([*self.spans(), *other.spans()])
+        spans = merged([*self._spans, *other._spans])
         nulls = self.nulls or other.nulls
         if spans == EVERYTHING:
             return ANY if nulls else NOT_NULL

@@ -214,23 +214,18 @@ class Operator(ABC):
     # ----------------------------------------------------------------------------------------
 
     def accept(self, port: int, page: Page) -> Emission:
-        """A whole page: its tuples first, then its punctuations."""
+        """A whole page, as far as the guards admit it: its tuples first, then its punctuations."""
+        entering = self.guards.admit(port, page) if self._guarded else page
+        if not entering.height and len(entering.punctuations) == 1:
+            emission = self.on_punctuation(port, entering.punctuations[0])
+        else:
+            emission = self.on_page(port, entering) if entering.height else Emission()
+            for punctuation in entering.punctuations:
+                emission.extend(self.on_punctuation(port, punctuation))
         if self._guarded:
-            return self._accept_guarded(port, page)
-        return self._accept(port, page)
-
-    def _accept(self, port: int, page: Page) -> Emission:
-        if not page.height and len(page.punctuations) == 1:
-            return self.on_punctuation(port, page.punctuations[0])
-        emission = self.on_page(port, page) if page.height else Emission()
-        for punctuation in page.punctuations:
-            emission.extend(self.on_punctuation(port, punctuation))
+            self.guards.read(port, page)
+            return self.released(emission)
         return emission
-
-    def _accept_guarded(self, port: int, page: Page) -> Emission:
-        emission = self._accept(port, self.guards.admit(port, page))
-        self.guards.read(port, page)
-        return self.released(emission)
 
     def let_out(self, emission: Emission) -> Emission:
         """What may leave of something made otherwise than by `accept`."""

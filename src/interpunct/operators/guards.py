@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import polars as pl
 
 from interpunct.model.page import Page
 from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
-from interpunct.model.schema import Schema
+from interpunct.model.schema import END_OF_TIME, START_OF_TIME, Schema
+from interpunct.model.ticks import stretch
 from interpunct.operators.state import Record, State
 
 MOST_GUARDS = 256  # for each input and each output
@@ -32,6 +34,24 @@ class Guard:
     pattern: Pattern
     skipped: int = 0
 
+    @cached_property
+    def lets_through(self) -> pl.Expr:
+        """Made once: for a small page, making an expression costs more than filtering by it."""
+        return ~self.pattern.expr()
+
+    @cached_property
+    def ticks(self) -> tuple[int, int]:
+        """The first and the last tick it can speak of."""
+        time = self.pattern.schema.time
+        known = None if time is None else stretch(self.pattern.condition(time))
+        low, high = known or (None, None)
+        return START_OF_TIME if low is None else low, END_OF_TIME if high is None else high
+
+    def near(self, first: int, last: int) -> bool:
+        """Whether it speaks of some of these ticks, or of those beside them: if not, it neither
+        matches anything there nor goes together with a pattern that speaks of them."""
+        return self.ticks[0] <= last + 1 and first - 1 <= self.ticks[1]
+
 
 class Watch:
     """The guards of one stream."""
@@ -42,7 +62,8 @@ class Watch:
 
     def covers(self, pattern: Pattern) -> bool:
         """Whether a guard already keeps all of these tuples away."""
-        return any(pattern.implies(g.pattern) for g in self.guards)
+        ticks = Guard(pattern).ticks
+        return any(pattern.implies(g.pattern) for g in self.guards if g.near(*ticks))
 
     def with_guard(self, pattern: Pattern) -> list[Guard] | None:
         """The guards there would be with this one; None when there is no room for it.
@@ -55,7 +76,8 @@ class Watch:
         merged = Guard(pattern)
         apart: list[Guard] = []
         for guard in self.guards:
-            both = guard.pattern.union(merged.pattern)
+            near = guard.near(*merged.ticks)
+            both = guard.pattern.union(merged.pattern) if near else None
             if both is None:
                 apart.append(guard)
             else:
@@ -71,8 +93,8 @@ class Watch:
         if not self.guards or not page.height:
             return page
         frame = page.frame
-        for guard in self.guards:
-            kept = frame.filter(~guard.pattern.mask(frame))
+        for guard in self._near(page):
+            kept = frame.filter(guard.lets_through)
             guard.skipped += frame.height - kept.height
             frame = kept
         if frame.height == page.height:
@@ -84,13 +106,23 @@ class Watch:
                 marks = (Punctuation.heartbeat(self._schema, last - 1), *marks)
         return replace(page, frame=frame, punctuations=marks)
 
+    def _near(self, page: Page) -> list[Guard]:
+        """The guards that can match a tuple of the page."""
+        if len(self.guards) == 1 or self._schema.time is None:
+            return self.guards
+        ticks = self._schema.ticks(page.frame)
+        first, last = ticks.min(), ticks.max()
+        if not isinstance(first, int) or not isinstance(last, int) or ticks.null_count():
+            return self.guards  # a source's tuples, some without a time
+        return [g for g in self.guards if g.near(first, last)]
+
     def expire(self, page: Page) -> list[Guard]:
         """Remove and return the guards that what the page promises has made needless."""
         marks = list(page.punctuations)
         if self._ordered and page.height and self._schema.time is not None:
             last = int(self._schema.ticks(page.frame)[-1])
             marks.append(Punctuation.heartbeat(self._schema, last - 1))
-        gone = [g for g in self.guards if any(g.pattern.implies(m.pattern) for m in marks)]
+        gone = [g for g in self.guards if any(_covered(g, mark) for mark in marks)]
         if gone:
             self.guards = [g for g in self.guards if g not in gone]
         return gone
@@ -182,6 +214,14 @@ def _texts(watches: Iterable[Watch]) -> dict[str, list[list[object]]]:
         for port, watch in enumerate(watches)
         if watch.guards
     }
+
+
+def _covered(guard: Guard, mark: Punctuation) -> bool:
+    """Whether what the guard speaks of is promised not to come."""
+    heartbeat = mark.heartbeat_ticks
+    if heartbeat is not None and heartbeat < guard.ticks[1]:
+        return False
+    return guard.pattern.implies(mark.pattern)
 
 
 def without(frame: pl.DataFrame, pattern: Pattern) -> pl.DataFrame:
