@@ -15,7 +15,7 @@ import interpunct
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-KERNEL = ("model", "progress", "operators", "flow", "engine", "testing", "api")
+KERNEL = ("model", "progress", "operators", "flow", "engine", "sql", "testing", "api")
 
 
 def blocks(document: Path) -> str:

@@ -4,7 +4,7 @@ One import gives the builder (`Flow`), the kinds of time (`external`, `internal`
 and clocks for running in process.
 """
 
-from interpunct.api import Flow, replay, session, synchronize, upstream
+from interpunct.api import Flow, lmerge, replay, session, sql, synchronize, upstream
 from interpunct.engine.feeds import Feed, feed
 from interpunct.engine.run import Result
 from interpunct.engine.trace import Trace
@@ -15,6 +15,7 @@ from interpunct.model.page import Page
 from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import Schema
+from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.progress.adaptive import Adaptive, adaptive
 from interpunct.progress.clock import RealClock, ScriptedClock
 from interpunct.progress.estimation import SkewEstimator
@@ -33,6 +34,7 @@ from interpunct.progress.timestamps import (
     latent,
     periodic,
 )
+from interpunct.sql.written import to_sql
 
 __version__ = "0.1.0"
 
@@ -47,6 +49,7 @@ __all__ = [
     "HeartbeatGenerator",
     "Intent",
     "InterpunctError",
+    "MergePolicy",
     "Page",
     "PairConfidence",
     "Pattern",
@@ -69,11 +72,14 @@ __all__ = [
     "grouped",
     "internal",
     "latent",
+    "lmerge",
     "needs_timeout",
     "periodic",
     "propose_groups",
     "replay",
     "session",
+    "sql",
     "synchronize",
+    "to_sql",
     "upstream",
 ]

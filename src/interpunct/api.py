@@ -12,9 +12,13 @@ from interpunct.engine.live import Live
 from interpunct.engine.run import Result, run
 from interpunct.engine.trace import Trace
 from interpunct.flow.builder import FlowBuilder
+from interpunct.flow.merge_nodes import refuse_on_spark
+from interpunct.model.properties import Properties
+from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.clock import Clock
 from interpunct.progress.timestamps import UNSAID, Bounds
+from interpunct.sql.build import build
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,6 +68,7 @@ class Flow(FlowBuilder):
         """One sink, or `late:source`, as a streaming DataFrame to go on with in PySpark."""
         from interpunct.spark.query import to_df
 
+        refuse_on_spark(self.graph)
         return to_df(self.graph, feeds, sink=sink, lanes=lanes)
 
     def start(
@@ -85,10 +90,28 @@ class Flow(FlowBuilder):
         """
         from interpunct.spark.query import start
 
+        refuse_on_spark(self.graph)
         return start(
             self.graph, spark, feeds,
             checkpoint=checkpoint, sinks=sinks, lanes=lanes, trigger=trigger, upstream=upstream,
         )  # fmt: skip
+
+
+def sql(text: str, *, name: str = "sql", flow: Flow | None = None) -> Flow:
+    """The flow that SQL describes: Spark's dialect, with the papers' clauses.
+
+    >>> flow = sql('''CREATE STREAM cars (ts bigint, mph double) TIMESTAMP BY ts ORDERED;
+    ...               SELECT * FROM cars WHERE mph > 50''')
+    >>> flow.run({"cars": [(1, 40.0), (2, 60.0)]})["result"].rows()
+    [(2, 60.0)]
+
+    With `flow` the statements are added to a flow that is there, and may read its nodes by their
+    names. EXPLAIN before a query prints what the flow will do. `to_sql` is the way back.
+    """
+    built = Flow(name) if flow is None else flow
+    if build(text, built):
+        print(built.explain())
+    return built
 
 
 # pyspark is imported when one of these is called, so that flows in process need no JVM.
@@ -122,6 +145,34 @@ def synchronize(
     from interpunct.spark.synchronize import synchronize
 
     return synchronize(*frames, time=time, bounds=bounds, lanes=lanes, hold=hold)
+
+
+def lmerge(
+    *frames: DataFrame,
+    policy: str | float | MergePolicy = "first",
+    variant: str | None = None,
+    properties: Properties = Properties(insert_only=False),  # noqa: B008 (frozen)
+    by: str | None = None,
+    keys: Sequence[str] = (),
+    lanes: int = 2,
+) -> DataFrame:
+    """Streaming DataFrames of elements that tell one table in their own ways, as one of them.
+
+    ``merged = ip.lmerge(replica_a, replica_b, policy="first")``. `properties` says what is known of
+    every input; `by` names a column that tells inputs apart within a DataFrame, so that they may
+    come and go while the query runs; with `keys` the inputs are logs of a table's changes.
+    """
+    from interpunct.spark.lmerge import lmerge
+
+    return lmerge(
+        *frames,
+        policy=policy,
+        variant=variant,
+        properties=properties,
+        by=by,
+        keys=keys,
+        lanes=lanes,
+    )
 
 
 def upstream(checkpoint: str, *, sink: str) -> Upstream:

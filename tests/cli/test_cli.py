@@ -33,6 +33,13 @@ COMMANDS = [
     ["lab", "speedmap"],
     ["lab", "demanded"],
     ["lab", "lmerge-variants"],
+    ["lab", "lmerge-chattiness"],
+    ["lab", "lmerge-stable"],
+    ["lab", "lmerge-cleanse"],
+    ["lab", "lmerge-bursty"],
+    ["lab", "lmerge-congestion"],
+    ["lab", "lmerge-cutover"],
+    ["lab", "lmerge-outages"],
 ]
 SHORT = ["lab", "ets-memory", "--seconds", "2", "--workers", "0"]
 

@@ -1,4 +1,4 @@
-"""Logical merge in a flow: chosen from what is known, explained, refused by name, run in process."""
+"""Logical merge in a flow: chosen from what is known, explained, refused by name, run."""
 
 from __future__ import annotations
 
@@ -78,6 +78,14 @@ def test_a_speculative_aggregate_is_keyed_and_merged_by_r3() -> None:
     assert "early and revised" in flow.explain()
 
 
+def test_cleansed_inputs_are_merged_by_counting() -> None:
+    """Example 2: an operator that enforces order."""
+    flow = ip.Flow("example 2")
+    inputs = [leases(flow, n, keyed=True, insert_only=False).cleanse() for n in ("a", "b")]
+    flow.sink("out", flow.lmerge(*inputs, name="merge"))
+    assert "[R1: inputs are insert-only, ordered, deterministic;" in line(flow, "merge")
+
+
 def test_the_weakest_input_decides_and_is_named() -> None:
     flow = ip.Flow("mixed")
     strong, weak = leases(flow, "a", strict=True), leases(flow, "b", keyed=True)
@@ -144,7 +152,7 @@ def test_two_disordered_replicas_of_a_windowed_count_give_the_count() -> None:
     merged = flow.lmerge(*inputs)
     flow.sink("out", merged)
     rows = [(t, "xy"[t % 2], 1.0) for t in range(40)]
-    out = flow.run({"a": rows, "b": [r for r in reversed(rows)]}, clock=ip.ScriptedClock())["out"]
+    out = flow.run({"a": rows, "b": rows[::-1]}, clock=ip.ScriptedClock())["out"]
     table = tdb(merged.schema, out)
     assert sorted(table.rows()) == [(w, w + 10, c, 5) for w in (0, 10, 20, 30) for c in "xy"]
 

@@ -103,7 +103,7 @@ def test_a_result_that_does_not_change_is_not_said_again() -> None:
 @pytest.mark.parametrize("windows", [TUMBLING, SLIDING])
 @pytest.mark.parametrize("by", [("g",), ()])
 @given(seed=seeds)
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_the_table_is_that_of_the_aggregate_that_waits(
     windows: Windows, by: tuple[str, ...], seed: int
 ) -> None:
@@ -125,7 +125,7 @@ def test_the_table_is_that_of_the_aggregate_that_waits(
 
 @pytest.mark.parametrize("windows", [TUMBLING, SLIDING])
 @given(seed=seeds)
-@settings(max_examples=10)
+@settings(max_examples=4)
 def test_it_goes_on_from_its_state_as_if_it_had_not_stopped(windows: Windows, seed: int) -> None:
     random = Random(seed)
     steady, state = speculative(windows), DictState()
@@ -138,7 +138,7 @@ def test_it_goes_on_from_its_state_as_if_it_had_not_stopped(windows: Windows, se
 
 @pytest.mark.parametrize("windows", [TUMBLING, SLIDING])
 @given(seed=seeds)
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_what_nobody_wants_of_the_past_is_all_that_is_left_out(windows: Windows, seed: int) -> None:
     """¬[vs ≤ s, ve ≤ s] leaves the table of all other events as it was."""
     random = Random(seed)

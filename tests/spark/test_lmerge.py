@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import interpunct as ip
+from interpunct.model.element_forms import changes_schema
 from interpunct.model.elements import Row, element_schema, elements, insert, stable
 from interpunct.model.errors import FeedError, FlowError, SchemaError
+from interpunct.model.page import Page
 from interpunct.model.properties import Properties
 from interpunct.model.schema import END_OF_TIME, Schema
 from interpunct.model.tdb import equivalent, last_stable, tdb, violations
@@ -30,6 +32,7 @@ pytestmark = [
 ]
 
 KEYED = Properties(insert_only=False, keyed=True)
+SCHEMA_KV = element_schema(Schema.of("k string, v bigint"))
 
 
 def parts(rows: Sequence[Row], random: Random, most: int = 3) -> list[pl.DataFrame]:
@@ -124,6 +127,37 @@ def test_an_input_that_contradicts_a_frozen_fact_is_not_believed(
     ]
     delivered = run(ip.lmerge(*frames, properties=KEYED), tmp_path / "checkpoint")
     check(delivered, [("A", 1, 4), ("B", 9, 12)])
+
+
+CHANGES = changes_schema(SCHEMA_KV)
+LOG = [
+    ("insert", 1, "a", 10), ("insert", 2, "b", 20), ("update", 4, "a", 11),
+    ("stable", 4, None, None),
+    ("delete", 6, "b", None), ("update", 7, "a", 12), ("insert", 9, "b", 21),
+    ("stable", END_OF_TIME, None, None),
+]  # fmt: skip
+
+
+def test_logs_of_one_table_are_merged_and_a_broken_one_is_not_believed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Two logs in other batches, and a third that updates a key that it never inserted."""
+    logs = [
+        [LOG[:3], LOG[3:6], LOG[6:]],
+        [LOG[:1], LOG[1:5], LOG[5:]],
+        [[("update", 1, "c", 30)], [("insert", 2, "c", 31)]],
+    ]
+    frames = [
+        read(spark, write(tmp_path / str(n), [Page.of_rows(CHANGES, part).frame for part in log]))
+        for n, log in enumerate(logs)
+    ]
+    merged = ip.lmerge(*frames, keys=["k"], properties=KEYED)
+    delivered = run(merged, tmp_path / "checkpoint")
+    found = elements(SCHEMA_KV, [tuple(r) for b in delivered.batches.values() for r in b])
+    assert sorted(tdb(SCHEMA_KV, found).rows()) == [
+        (1, 4, "a", 10), (2, 6, "b", 20), (4, 7, "a", 11),
+        (7, END_OF_TIME, "a", 12), (9, END_OF_TIME, "b", 21),
+    ]  # fmt: skip
 
 
 @given(st.integers(0, 2**32), st.booleans())

@@ -109,6 +109,7 @@ def test_a_batch_may_be_written_again_and_by_another_process(
     sink(batch_of(first), 0)
     sink(batch_of(second), 1)
     sink(batch_of(second), 1)
+    sink(batch_of([]), 2)
     assert store.rows() == expected(first + second)
     MergedTable(tmp_path / "ledger", store.made)(batch_of(second), 1)
     assert store.rows() == expected(first + second)

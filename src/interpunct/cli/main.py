@@ -6,9 +6,12 @@ import typer
 
 from interpunct import __version__
 from interpunct.cli import lab, lab_feedback, lab_lmerge
+from interpunct.cli.availability import cutover, jumpstart, standby
 from interpunct.cli.demo import demo
+from interpunct.cli.doctor import doctor
 from interpunct.cli.explain import explain
 from interpunct.cli.feedback import feedback
+from interpunct.cli.run import run, sql
 from interpunct.cli.shell import Commands
 from interpunct.cli.status import status
 
@@ -23,9 +26,14 @@ app = typer.Typer(
 lab_feedback.add_to(lab.app)
 lab_lmerge.add_to(lab.app)
 app.add_typer(lab.app, name="lab")
+for command in (standby, cutover, jumpstart):
+    app.command()(command)
 app.command("demo")(demo)
+app.command("doctor")(doctor)
 app.command("explain")(explain)
 app.command("feedback")(feedback)
+app.command("run")(run)
+app.command("sql")(sql)
 app.command("status")(status)
 
 

@@ -9,11 +9,13 @@ from datetime import timedelta
 from interpunct.flow.explain import explain
 from interpunct.flow.graph import Graph
 from interpunct.flow.labels import Heartbeats
+from interpunct.flow.merge_nodes import LMergeNode, revisable
 from interpunct.flow.nodes import MergeNode, Node, Ref, SinkNode, SourceNode, UnionNode
 from interpunct.flow.stream import FlowStream
 from interpunct.model.durations import duration
 from interpunct.model.errors import FlowError, SchemaError
 from interpunct.model.schema import Schema, TimeKind
+from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.progress.skew import BoundsMatrix, Skew
 from interpunct.progress.timestamps import UNSAID, Ets, TimeSpec, latent
 
@@ -129,6 +131,31 @@ class FlowBuilder:
         self._check_alike(f"merge {name!r}", streams)
         refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
         self.add(MergeNode(name, refs, inputs))
+        return FlowStream(self, Ref(name))
+
+    def lmerge(
+        self,
+        *streams: FlowStream,
+        policy: MergePolicy | str | float | None = None,
+        variant: str | None = None,
+        feedback: bool = True,
+        name: str | None = None,
+    ) -> FlowStream:
+        """One revisable stream from several that are equivalent but physically different.
+
+        Streams that are not revisable are taken as events that last one tick. The algorithm is the
+        cheapest that their properties allow, or the `variant` asked for; `policy` says what comes
+        out when, in short by its inserts: "first", "leader", "half-frozen" or a quorum. Slower
+        streams are told what they need not make any more, unless `feedback` is False.
+        """
+        name = self.fresh("lmerge", name)
+        merged = tuple(s if revisable(s.schema) else s.events() for s in streams)
+        self._check_alike(f"lmerge {name!r}", merged)
+        refs, inputs = tuple(s.ref for s in merged), tuple(s.stream for s in merged)
+        chosen = MergePolicy() if policy is None else policy
+        if not isinstance(chosen, MergePolicy):
+            chosen = MergePolicy(inserts=chosen)  # type: ignore[arg-type]
+        self.add(LMergeNode(name, refs, inputs, variant, chosen, feedback))
         return FlowStream(self, Ref(name))
 
     def sink(self, name: str, stream: FlowStream) -> None:

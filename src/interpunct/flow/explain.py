@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from interpunct.flow.graph import Graph
 from interpunct.flow.labels import Label, takes_any_order
+from interpunct.flow.merge_nodes import in_process_only
 from interpunct.flow.nodes import Node
 from interpunct.flow.planner import Stage, stages
 from interpunct.flow.pushdown import prefix_of
@@ -21,6 +22,9 @@ def explain(graph: Graph, labels: Mapping[str, Label] | None = None) -> str:
         if len(components) > 1:
             lines.append(f"component {number}, scheduled by itself")
         lines += [line for node in component for line in _lines(node, labels.get(node.name))]
+    alone = in_process_only(graph)
+    if alone:
+        return "\n".join([*lines, f"in process only: {', '.join(alone)}"])
     lines += [line for stage in stages(graph) for line in _stage_lines(graph, stage)]
     return "\n".join(lines)
 

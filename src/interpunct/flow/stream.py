@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from interpunct.flow.feedback_nodes import ImputeNode, PaceNode, PollNode
+from interpunct.flow.merge_nodes import (
+    CleanseNode,
+    DeclareNode,
+    EventsNode,
+    SpeculativeNode,
+    revisable,
+    select_events,
+)
 from interpunct.flow.nodes import (
     AggregateNode,
     DuplicateNode,
@@ -92,9 +100,10 @@ class FlowStream:
         return FlowStream(self.flow, Ref(node.name, 1))
 
     def where(self, condition: Source, *, name: str | None = None) -> FlowStream:
-        """The tuples for which the condition is true."""
+        """The tuples for which the condition is true; of a revisable stream, the events."""
         name = self.flow.fresh("where", name)
-        test = predicate(condition, self.schema, f"where {name!r}")
+        checked = select_events if revisable(self.schema) else predicate
+        test = checked(condition, self.schema, f"where {name!r}")
         return self._then(SelectNode(name, (self.ref,), (self.stream,), test))
 
     def select(self, *columns: str, name: str | None = None, **computed: Source) -> FlowStream:
@@ -118,12 +127,14 @@ class FlowStream:
         size: Length | None = None,
         rows: int | None = None,
         slide: int = 1,
+        speculative: bool = False,
         name: str | None = None,
         **aggregates: Source,
     ) -> FlowStream:
         """Aggregates by group over windows.
 
         `every="20s"` tumbles; `every="20s", size="1m"` slides; `rows=100, slide=10` counts tuples.
+        A `speculative` one does not wait for windows to close: its output is a revisable stream.
         """
         name = self.flow.fresh("aggregate", name)
         where = f"aggregate {name!r}"
@@ -139,6 +150,10 @@ class FlowStream:
                 "both" if rows else "neither", "Choose one.",
             )  # fmt: skip
         built = {n: aggregate(s, self.schema, where) for n, s in aggregates.items()}
+        if speculative and rows is not None:
+            raise FlowError(
+                where, "time windows with speculative=True", f"rows={rows}", "Give every=…."
+            )
         if rows is not None:
             ordered = self.in_order(TupleWindow.__name__)
             return self._then(
@@ -147,7 +162,8 @@ class FlowStream:
         assert every is not None
         step = duration(every, where)
         windows = Windows(duration(size, where) if size is not None else step, step)
-        return self._then(AggregateNode(name, (self.ref,), (self.stream,), windows, groups, built))
+        kind = SpeculativeNode if speculative else AggregateNode
+        return self._then(kind(name, (self.ref,), (self.stream,), windows, groups, built))
 
     def join(
         self,
@@ -279,6 +295,31 @@ class FlowStream:
         """Nothing until demanded feedback asks for it; what is older than `keep` is forgotten."""
         name = self.flow.fresh("poll", name)
         return self._then(PollNode(name, (self.ref,), (self.stream,), duration(keep, name)))
+
+    def events(self, *, lasting: Length = 1, name: str | None = None) -> FlowStream:
+        """Each tuple as an event that begins at its time, for `flow.lmerge`."""
+        name = self.flow.fresh("events", name)
+        return self._then(
+            EventsNode(name, (self.ref,), (self.stream,), duration(lasting, f"events {name!r}"))
+        )
+
+    def cleanse(self, *, name: str | None = None) -> FlowStream:
+        """A revisable stream in order and without revisions: events come when they are final."""
+        name = self.flow.fresh("cleanse", name)
+        return self._then(CleanseNode(name, (self.ref,), (self.stream,)))
+
+    def declare(self, *, name: str | None = None, **known: bool) -> FlowStream:
+        """Say what is known of a stream: ordered, strict, insert_only, keyed, deterministic."""
+        name = self.flow.fresh("declare", name)
+        flags = vars(self.stream.properties)
+        unknown = sorted(known.keys() - flags.keys())
+        if unknown:
+            raise FlowError(
+                f"declare {name!r}", f"properties among {', '.join(flags)}", ", ".join(unknown),
+                "Check the spelling.",
+            )  # fmt: skip
+        properties = replace(self.stream.properties, **known)
+        return self._then(DeclareNode(name, (self.ref,), (self.stream,), properties))
 
     def _then(self, node: Node) -> FlowStream:
         self.flow.add(node)

@@ -9,6 +9,7 @@ a merge that passes on every adjust shows what the policy saves (section V-A).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from interpunct.model.page import Page
 from interpunct.model.tdb import equivalent
 from interpunct.operators.lmerge import MergePolicy, lmerge
 
-SHAPE = Shape(delay=1_000, groups=20, window=100, life=400)
+SHAPE = Shape(delay=1_000, groups=20, window=100, life=400, page=200)
 POLICIES = {"LMR3+": MergePolicy(), "every adjust": MergePolicy(adjusts="every")}
 WITHOUT = "without LMerge"
 
@@ -29,7 +30,7 @@ WITHOUT = "without LMerge"
 class Setup:
     tuples: int = 20_000
     inputs: int = 3
-    disorder: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
+    disorder: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
     seed: int = 1
 
 
@@ -42,12 +43,12 @@ class LmergeChattiness:
     equal: bool
 
     def expected(self) -> dict[str, bool]:
-        least, most = min(self.setup.disorder), max(self.setup.disorder)
         alone, merged = self.adjusts[WITHOUT], self.adjusts["LMR3+"]
+        rising = [alone[d] for d in sorted(self.setup.disorder)]
         late = [d for d in self.setup.disorder if d > 0]
         return {
             "outputs_have_the_table_of_the_inputs": self.equal,
-            "adjusts_increase_with_disorder": alone[most] > alone[least],
+            "adjusts_increase_with_disorder": all(a < b for a, b in pairwise(rising)),
             "LMR3+_adjusts_less_than_one_input_alone": all(merged[d] < alone[d] for d in late),
             "LMR3+_adjusts_less_than_half_of_every_adjust": all(
                 2 * merged[d] < self.adjusts["every adjust"][d] for d in late

@@ -50,7 +50,8 @@ TEXT_BYTES = 1000
 class Shape:
     """Of one replica: `disorder` is the share of tuples that come up to `delay` ticks late, and
     `stables` the chance of a heartbeat after a tuple. Windows are `window` ticks long, one tuple
-    comes a tick, and an event lives `life` ticks and one more for each tuple counted."""
+    comes a tick, and an event lives `life` ticks and one more for each tuple counted. Pages have
+    `page` tuples on average."""
 
     tuples: int = 20_000
     disorder: float = 0.2
@@ -93,9 +94,10 @@ def _tuples(
     order = np.argsort(times + late * random.integers(1, shape.delay, shape.tuples), kind="stable")
     ts = times[order]
     ahead = np.minimum.accumulate(ts[::-1])[::-1]
-    chances = 1 - (1 - shape.stables) ** shape.page
-    for start in range(0, shape.tuples, shape.page):
-        end = start + shape.page
+    start = 0
+    while start < shape.tuples:
+        size = int(random.integers(shape.page // 2, 3 * shape.page // 2, endpoint=True))
+        end, chances = start + size, 1 - (1 - shape.stables) ** size
         frame = pl.DataFrame({"ts": ts[start:end], "number": numbers[order[start:end]]})
         marks: tuple[Punctuation, ...] = ()
         if end >= shape.tuples:
@@ -103,6 +105,7 @@ def _tuples(
         elif random.random() < chances:
             marks = (Punctuation.heartbeat(TUPLES, int(ahead[end]) - 1),)
         yield Page(TUPLES, frame, marks)
+        start = end
 
 
 def _lifetimes(frame: pl.DataFrame, texts: pl.Series, life: int) -> pl.DataFrame:

@@ -62,8 +62,13 @@ def lmerge(
     variant: str | None = None,
     policy: MergePolicy | None = None,
     state: State | None = None,
+    *,
+    fast_forward: bool = False,
 ) -> LogicalMerge:
-    """The merge these inputs call for, or the one asked for if they allow it."""
+    """The merge these inputs call for, or the one asked for if they allow it.
+
+    With `fast_forward` it tells slower inputs what they need not make any more.
+    """
     for number, stream in enumerate(inputs):
         if stream.schema != inputs[0].schema:
             raise FlowError(
@@ -73,4 +78,6 @@ def lmerge(
     known = [s.properties for s in inputs]
     remembering = policy is not None and not policy.stateless
     chosen = checked(name, variant, known, remembering=remembering)
-    return VARIANTS[chosen](name, inputs, policy, state)
+    merge = VARIANTS[chosen](name, inputs, policy, state)
+    merge.fast_forward = fast_forward
+    return merge

@@ -36,13 +36,17 @@ import numpy as np
 from interpunct.model.attribute_map import AttributeMap
 from interpunct.model.elements import VS, describe, infinity, payload_names
 from interpunct.model.errors import FlowError
+from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.page import Page
+from interpunct.model.pattern import Pattern
 from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME, to_ticks
 from interpunct.operators.contract import Emission, Operator, Stream
+from interpunct.operators.lmerge_fast_forward import passed
 from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.operators.lmerge_rows import Batch, Flags, Output, running
+from interpunct.operators.responses import Response, at_output
 from interpunct.operators.state import Record, State
 
 JOINED, JOINING, DETACHED, QUARANTINED = "joined", "joining", "detached", "quarantined"
@@ -91,6 +95,7 @@ class LogicalMerge(Operator):
         mapping = AttributeMap.identity(schema, len(inputs))
         super().__init__(name, inputs, [output], mapping, state)
         self.policy = MergePolicy() if policy is None else policy
+        self.fast_forward = False  # whether slower inputs are told what is past
         self._forever = infinity(schema)
         initial = {
             "max_stable": START_OF_TIME, "leader": 0, "followed": None,
@@ -112,7 +117,7 @@ class LogicalMerge(Operator):
         if not seat.heard:
             self._record["ignored"] += page.height
             return Emission()
-        batch = Batch.of(page.frame)
+        before, batch = self.max_stable, Batch.of(page.frame)
         broken = self._broken(seat, batch)
         honest = batch.between(0, broken[0]) if broken else batch
         out = Output(self.output)
@@ -122,11 +127,24 @@ class LogicalMerge(Operator):
         if broken and seat.heard:
             row, rule = broken
             self.quarantine(port, describe(self.output, page.frame.slice(row, 1)), rule)
-        return self.tuples(out.taken())
+        emission = self.tuples(out.taken())
+        if self.fast_forward and self.max_stable > before:
+            emission.relays += self._hurried()
+        return emission
+
+    def _hurried(self) -> list[tuple[int, Feedback]]:
+        """Slower inputs are told which elements nobody needs any more (section V-D)."""
+        patterns = passed(self.output, self.max_stable, self.variant)
+        slower = [p for p, s in enumerate(self._seats) if s.heard and s.stable < self.max_stable]
+        return [(p, Feedback(Intent.ASSUMED, pattern)) for p in slower for pattern in patterns]
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
         del port, punctuation
         return Emission()
+
+    def characterise(self, pattern: Pattern, port: int) -> Response:
+        """Only the output is guarded: an input kept from showing an event would deny it."""
+        return at_output("¬[…]", pattern, port)
 
     @abstractmethod
     def _merge(self, port: int, batch: Batch, out: Output) -> None:
@@ -272,6 +290,6 @@ class LogicalMerge(Operator):
         value = self.output.with_time(VS).value_of(at)
         return f"stable({'∞' if at >= self._forever else value})"
 
-    def save(self) -> None:
+    def _save(self) -> None:
         self._record["seats"] = [asdict(s) for s in self._seats]
         self._record.save()

@@ -39,6 +39,17 @@ def choose(inputs: Sequence[Properties], *, remembering: bool = False) -> str:
     return next(v for v in (REMEMBERING if remembering else CHOSEN) if not missing(v, inputs))
 
 
+def reason(variant: str, inputs: Sequence[Properties], *, remembering: bool = False) -> str:
+    """Why this variant: what all inputs are, and what the next cheaper one would need."""
+    has = [n.replace("_", "-") for n in NEEDS[variant]]
+    holds = f"inputs are {', '.join(has)}" if has else "nothing is known that would help"
+    cheaper = [v for v in CHOSEN[: CHOSEN.index(variant.rstrip("-"))] if missing(v, inputs)]
+    if not cheaper:
+        return f"{holds}; the policy needs memory" if remembering else holds
+    number, name = missing(cheaper[-1], inputs)[0]
+    return f"{holds}; {cheaper[-1]} needs {name.replace('_', '-')}, which input {number} is not"
+
+
 def missing(variant: str, inputs: Sequence[Properties]) -> list[tuple[int, str]]:
     """The inputs, and the properties each lacks for the variant."""
     return [

@@ -147,9 +147,9 @@ class OrderedMerge(LogicalMerge):
         if port in self._waiting:
             self._waiting.drop(port)
 
-    def held(self) -> Held:
+    def _held(self) -> Held:
         return Held(self._waiting.height, self._waiting.nbytes())
 
-    def save(self) -> None:
-        super().save()
+    def _save(self) -> None:
+        super()._save()
         self._waiting.save()

@@ -71,10 +71,10 @@ class LogicalMergeR2(OrderedMerge):
     def _remember(self, payloads: pl.DataFrame) -> None:
         self._front_index.add(*fingerprints(payloads), np.zeros(payloads.height, np.int64))
 
-    def held(self) -> Held:
+    def _held(self) -> Held:
         front = Held(self._payloads.height, self._payloads.nbytes() + self._front_index.nbytes)
-        return super().held() + front
+        return super()._held() + front
 
-    def save(self) -> None:
-        super().save()
+    def _save(self) -> None:
+        super()._save()
         self._payloads.save()

@@ -198,11 +198,11 @@ class LogicalMergeR3(RevisableMerge):
     def _shrink(self) -> None:
         self._events.shrink()
 
-    def held(self) -> Held:
+    def _held(self) -> Held:
         return self._events.held()
 
-    def save(self) -> None:
-        super().save()
+    def _save(self) -> None:
+        super()._save()
         self._events.save()
 
 

@@ -145,11 +145,11 @@ class LogicalMergeR3Minus(RevisableMerge):
         for table in (self._out, *self._tables):
             table.shrink()
 
-    def held(self) -> Held:
+    def _held(self) -> Held:
         return sum((t.held() for t in self._tables), self._out.held())
 
-    def save(self) -> None:
-        super().save()
+    def _save(self) -> None:
+        super()._save()
         for table in (self._out, *self._tables):
             table.save()
 

@@ -239,11 +239,11 @@ class LogicalMergeR4(RevisableMerge):
     def _shrink(self) -> None:
         self._ends.shrink(self._events.shrink())
 
-    def held(self) -> Held:
+    def _held(self) -> Held:
         return self._events.held() + Held(bytes=self._ends.nbytes)
 
-    def save(self) -> None:
-        super().save()
+    def _save(self) -> None:
+        super()._save()
         self._events.save()
         self._ends.save()
 

@@ -6,7 +6,7 @@
 
 An event has one slot and one payload, however many inputs have shown it: a further input costs
 eight bytes an event and not a payload (LMerge Figures 1 and 2). Slots of events that are gone stay
-until they are as many as those in use; then everything moves together.
+until they are half as many as those in use; then everything moves together.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from interpunct.operators.state import State
 
 GONE = np.iinfo(np.int64).max  # the beginning of an event that is no more: after all times
 BLOCK_BITS = 12  # slots are saved in blocks of 4,096
-FEWEST_GONE = 4096  # slots out of use before it is worth moving the others
+FEWEST_GONE = 1024  # slots out of use before it is worth moving the others
 
 NUMBERS = Schema.of("n bigint")
 
@@ -172,8 +172,8 @@ class EventTable:
         return self._index.find(first[slots], second[slots])
 
     def shrink(self) -> Flags | None:
-        """Move together what is in use, if half is not; says which slots were kept."""
-        if self._gone <= max(FEWEST_GONE, self.size - self._gone):
+        """Move together what is in use, if a third is not; says which slots were kept."""
+        if self._gone <= max(FEWEST_GONE, (self.size - self._gone) // 2):
             return None
         kept: Flags = self.begin != GONE
         self._payloads.put(0, copied(self._payloads.get(0), np.flatnonzero(kept)))

@@ -76,6 +76,7 @@ class Batches:
             for number, name in enumerate(names):
                 if name != first and found[str(number)]:
                     self._write(rows, batch, name)
+            self._tell_writers(found, batch)
             self._carry(rows, found)
             proofs = {n: found[f"{PROOF}{n}"] for n in self.provable}
             self.wake.write(
@@ -83,6 +84,16 @@ class Batches:
             )
         finally:
             rows.unpersist()
+
+    def _tell_writers(self, found: Mapping[str, Any], batch: int) -> None:
+        """A writer that has a method `reached` hears the heartbeat its sink has come to."""
+        for name in self._sinks:
+            tell, ticks = (
+                getattr(self.writers[f"{SINK}{name}"], "reached", None),
+                found[BEAT + name],
+            )
+            if tell is not None and ticks is not None:
+                tell(ticks, batch)
 
     def _carry(self, rows: DataFrame, found: Mapping[str, Any]) -> None:
         """Feedback that leaves the lanes goes where it is heard next; senders learn how far the

@@ -1,0 +1,70 @@
+"""What a logical merge need not hear any more, now that its output is stable so far.
+
+    output: … stable(20)        to a slower input:  ¬[vs < 20, ve < 20]
+                                                    nothing that began and ended before 20
+
+Elements before what is stable are ignored by the merge, so a plan that is slower does for nothing
+what it does to make them. Told so, it need not: its operators guard against such elements, drop
+what they hold for them, and tell those below, so that the plan catches up and may lead (LMerge
+section V-D). An event that began before the stable but ends after it is still awaited, since its
+end may still come from that plan.
+
+How much can be said depends on what the merge does with it. Without revisions only the start of an
+event counts. Where (Vs, payload) is a key an element that takes the end of an event back to before
+the stable is followed by one that brings it forth again, or the event is over. With duplicates an
+adjust that is left out would leave one event too many, so an adjust must be about the past alone.
+
+>>> from interpunct.model.elements import element_schema
+>>> schema = element_schema(Schema.of("p string"))
+>>> [p.by_name() for p in passed(schema, 20, "R3")]
+['[vs≤19, ve≤19]']
+"""
+
+from __future__ import annotations
+
+from interpunct.model.condition import Condition, OneOf, Range
+from interpunct.model.elements import ADJUST, INSERT, KIND, VE, VOLD, VS, infinity
+from interpunct.model.pattern import Pattern
+from interpunct.model.schema import Schema
+from interpunct.model.ticks import stretch
+
+ORDERED = ("R0", "R1", "R2")
+
+
+def passed(schema: Schema, stable: int, variant: str) -> list[Pattern]:
+    """The elements that a merge of this kind ignores once its output is stable so far."""
+    last = min(stable, infinity(schema)) - 1
+    before = Range(high=schema.with_time(VS).value_of(last))
+    if variant in ORDERED:
+        return [_pattern(schema, INSERT, {VS: before})]
+    if variant == "R3":
+        return [Pattern(schema, {VS: before, VE: before})]
+    return [
+        _pattern(schema, INSERT, {VS: before, VE: before}),
+        _pattern(schema, ADJUST, {VS: before, VOLD: before, VE: before}),
+    ]
+
+
+def _pattern(schema: Schema, kind: str, times: dict[str, Condition]) -> Pattern:
+    return Pattern(schema, {KIND: OneOf((kind,)), **times})
+
+
+def last_start(pattern: Pattern, life: int, *, revised: bool) -> int | None:
+    """The last Vs of which an operator need make no element at all, whose events live so long.
+
+    None when the pattern says something else, or not of every element: where events are `revised`
+    it must speak of inserts and adjusts alike.
+    """
+    kinds = pattern.condition(KIND)
+    all_kinds = KIND not in pattern.names
+    if not all_kinds and (revised or kinds != OneOf((INSERT,))):
+        return None
+    limits = []
+    for name, length in ((VS, 0), (VE, life)):
+        ticks = stretch(pattern.condition(name)) if name in pattern.names else None
+        if ticks is not None and ticks[0] is None and ticks[1] is not None:
+            limits.append(ticks[1] - length)
+        elif name in pattern.names:
+            return None
+    beyond = set(pattern.names) - {KIND, VS, VE}
+    return None if beyond or not limits else min(limits)

@@ -1,0 +1,225 @@
+"""Logical merge on Spark: streaming DataFrames of elements that tell one table, as one of them.
+
+    replica a  ──split by payload──▶  lane 0: merge ──elements──────────────▶  one stream
+    replica b  ──stables to all────▶  lane 1: merge ──the least of stables──▶
+
+    merged = ip.lmerge(replica_a, replica_b, policy="first")
+
+The columns are those of `element_schema`: element, vs, vold, ve, then the payload. Events of equal
+payload meet in one lane, and every lane hears every stable (LMerge section V runs one merge; lanes
+are this project's). A stable leaves once all lanes have given it: each lane that hears one tells
+how far it has come, and the least of a batch is the output's. Within a batch nothing has an order;
+a stable holds from the end of its batch (`lmerge_batches`).
+
+Inputs that come and go (section V-B): rows `attach` (guaranteed from `vs`) and `detach` in an
+input's own stream; and where inputs are told apart by a column (`by`), such as the partition column
+of a folder into which replicas write, a new value is a new input without a restart.
+
+An input that contradicts itself or what is frozen is quarantined by the lane that sees it, which
+says so in the worker's log; the other lanes, which have seen nothing wrong, go on hearing it.
+
+Logs of a table's changes (`keys` names its key) are merged as well: columns change (insert, update,
+delete, stable), at, then the row. Changes of one key must come in the order of their times.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from interpunct.model.element_forms import AT, CHANGE
+from interpunct.model.elements import (
+    HEAD,
+    KIND,
+    STABLE,
+    VS,
+    element_schema,
+    framed,
+    payload_names,
+)
+from interpunct.model.errors import FeedError, FlowError, SchemaError
+from interpunct.model.page import Page
+from interpunct.model.properties import Properties
+from interpunct.model.schema import Schema
+from interpunct.operators.lmerge_choice import checked
+from interpunct.operators.lmerge_policy import INSERTS, MergePolicy
+from interpunct.spark.lanes import lane_ids, lane_of
+from interpunct.spark.lmerge_batches import is_mark
+from interpunct.spark.lmerge_lane import MergeProcessor, Merger
+from interpunct.spark.rows import arrow_schema, spark_schema, to_batches, to_frame
+from interpunct.spark.session import check_session
+from interpunct.spark.wire import WIRE, Row, to_batch
+
+WHERE = "lmerge"
+REVISED = Properties(insert_only=False)
+
+
+def lmerge(
+    *frames: DataFrame,
+    policy: str | float | MergePolicy = "first",
+    variant: str | None = None,
+    properties: Properties = REVISED,
+    by: str | None = None,
+    keys: Sequence[str] = (),
+    lanes: int = 2,
+) -> DataFrame:
+    """One streaming DataFrame of elements from several whose tables are the same.
+
+    `policy` is a MergePolicy, or what inserts wait for. What is known of all inputs goes into
+    `properties`; with nothing known the most general variant runs, which is R4. `by` names a
+    column that tells inputs apart within the DataFrames; without it each DataFrame is one. With
+    `keys` the inputs are change logs of a table with this key.
+    """
+    if not frames:
+        raise FlowError(WHERE, "one or more DataFrames", "none", "lmerge(replica_a, replica_b)")
+    schemas = [_schema(n, frame, by, tuple(keys)) for n, frame in enumerate(frames)]
+    for number, schema in enumerate(schemas):
+        if schema != schemas[0]:
+            raise SchemaError(
+                f"{WHERE}, DataFrame {number}", f"the columns {schemas[0].ddl}", schema.ddl,
+                "Select the same columns with the same types.",
+            )  # fmt: skip
+    chosen = _policy(policy)
+    kind = _variant(variant, properties, chosen)
+    inputs = tuple(str(n) for n in range(len(frames))) if by is None else ()
+    merger = Merger(schemas[0], inputs, kind, properties, chosen, uuid.uuid4().hex, tuple(keys))
+    check_session(frames[0].sparkSession, lanes)
+    return _merged(merger, frames, by, lanes)
+
+
+def _merged(merger: Merger, frames: tuple[DataFrame, ...], by: str | None, lanes: int) -> DataFrame:
+    ids = lane_ids(lanes)
+    entering = [
+        frame.mapInArrow(_Split(merger, str(n), by, ids), WIRE) for n, frame in enumerate(frames)
+    ]
+    merged = (
+        reduce(DataFrame.union, entering)
+        .groupBy("lane")
+        .transformWithStateInPandas(MergeProcessor(merger, ids), WIRE, "append", "none")
+    )
+    target = spark_schema(merger.schema)
+    rows = merged.repartition(lanes, "lane")
+    return rows.mapInArrow(_Unpack(merger.schema, arrow_schema(target)), target)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """For `mapInArrow`: the elements of a task as a page for each lane, marks on all of them."""
+
+    merger: Merger
+    name: str
+    by: str | None
+    lane_ids: tuple[int, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            frame = to_frame([batch], self._entering)
+            rows = [row for name, part in self._inputs(frame) for row in self._rows(name, part)]
+            if rows:
+                yield to_batch(rows)
+
+    @property
+    def _entering(self) -> Schema:
+        rows = self.merger.entering
+        if self.by is None:
+            return rows
+        return Schema(rows.attributes + Schema.of(f"`{self.by}` string").attributes)
+
+    def _inputs(self, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+        if self.by is None:
+            return [(self.name, frame)]
+        parts = frame.partition_by(self.by, as_dict=True, maintain_order=True)
+        return [(str(name), part.drop(self.by)) for (name,), part in parts.items()]
+
+    def _rows(self, name: str, frame: pl.DataFrame) -> Iterator[Row]:
+        mark = is_mark(self.merger.kind)
+        marks, data = frame.filter(mark), frame.filter(~mark)
+        keys = self.merger.keys or payload_names(self.merger.schema)
+        lanes = lane_of(data, keys, len(self.lane_ids))
+        for index, lane in enumerate(self.lane_ids):
+            part = pl.concat([data.filter(lanes == index), marks])
+            if part.height:
+                yield Row(lane, 0, name, page=Page(self.merger.entering, part).to_ipc(name))
+
+
+@dataclass(frozen=True)
+class _Unpack:
+    """For `mapInArrow`, behind a shuffle that brings the lanes' reports of a batch together."""
+
+    schema: Schema
+    target: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        before: list[int] = []
+        after: list[int] = []
+        for batch in batches:
+            table = batch.select(["least", "greatest", "page"])
+            for least, greatest, data in zip(*table.columns, strict=True):
+                if data.is_valid:
+                    yield from to_batches(Page.from_ipc(data.as_buffer()).frame, self.target)
+                else:
+                    before.append(least.as_py())
+                    after.append(greatest.as_py())
+        if after and min(after) > min(before):
+            yield from to_batches(self._stable(min(after)), self.target)
+
+    def _stable(self, at: int) -> pl.DataFrame:
+        said = pl.DataFrame({KIND: [STABLE], VS: [at]})
+        columns = [
+            pl.col(n) if n in (KIND, VS) else pl.lit(None).alias(n) for n in self.schema.names
+        ]
+        return framed(self.schema, said, columns)
+
+
+# Checks -----------------------------------------------------------------------------------------
+
+
+def _schema(number: int, frame: DataFrame, by: str | None, keys: tuple[str, ...]) -> Schema:
+    """The schema of a DataFrame's elements, the payload in the order of its columns."""
+    head, time = ((CHANGE, AT), AT) if keys else (HEAD, VS)
+    where = f"{WHERE}, DataFrame {number}"
+    if not frame.isStreaming:
+        raise FeedError(
+            where, "a streaming DataFrame", "a static one", "Read it with spark.readStream."
+        )
+    for name in (*head, *keys, *([] if by is None else [by])):
+        if name not in frame.columns:
+            raise SchemaError.unknown_attribute(where, name, frame.columns)
+    kinds = {f.name: f.dataType.simpleString() for f in frame.schema}
+    for name in head[1:]:
+        if kinds[name] != kinds[time]:
+            raise SchemaError.wrong_type(where, name, kinds[time], kinds[name])
+    payload = [f"`{n}` {kind}" for n, kind in kinds.items() if n not in (*head, by)]
+    if not payload:
+        raise SchemaError(
+            where, f"a payload beside {', '.join(head)}", "none", "Add the columns of the events."
+        )
+    return element_schema(Schema.of(", ".join(payload)), kinds[time])
+
+
+def _policy(policy: str | float | MergePolicy) -> MergePolicy:
+    if isinstance(policy, MergePolicy):
+        return policy
+    if isinstance(policy, str) and policy not in INSERTS:
+        raise FlowError(
+            WHERE, f"a policy among {', '.join(INSERTS)}, a fraction or a MergePolicy",
+            repr(policy), "Correct the policy.",
+        )  # fmt: skip
+    return MergePolicy(inserts=policy)  # type: ignore[arg-type]
+
+
+def _variant(variant: str | None, properties: Properties, policy: MergePolicy) -> str:
+    """R1 counts on the order of elements with equal Vs, which Spark's tasks do not keep."""
+    if variant == "R1":
+        raise FlowError(
+            WHERE, "a variant that needs no order among equal times", "R1",
+            "Take R2 where (vs, payload) is unique, else R4.",
+        )  # fmt: skip
+    known = replace(properties, deterministic=False)
+    return checked(WHERE, variant, [known], remembering=not policy.stateless)
