@@ -352,3 +352,18 @@ def test_page_bytes_cut_short() -> None:
         except PageError:
             continue
         assert page.height == 1  # only the end-of-stream mark is missing
+
+
+def test_words_that_are_functions_need_backticks_as_attributes() -> None:
+    with pytest.raises(SchemaError, match="backticks"):
+        ip.Schema.of("current_date bigint")
+    schema = ip.Schema.of("`current_date` bigint, m decimal(10)")
+    assert schema.ddl == "`current_date` bigint, m decimal(10,0)"
+    assert ip.Schema.of(schema.ddl).names == schema.names
+
+
+def test_count_of_nothing_says_so() -> None:
+    flow = ip.Flow("f")
+    rows = flow.source("rows", "ts bigint", time=ip.external("ts"))
+    with pytest.raises(ip.InterpunctError, match="Say of what"):
+        rows.aggregate(every=10, n="count()")

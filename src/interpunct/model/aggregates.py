@@ -157,6 +157,10 @@ def _count(scope: Scope, node: exp.Count) -> Recipe:
         return _count_distinct(scope, node.this.expressions)
     if isinstance(node.this, exp.Star):
         return _alone("count", pl.len().cast(pl.Int64), _total, 1)
+    if node.this is None:
+        raise ExpressionError(
+            scope.where, "count(*) or count(attribute)", "count()", "Say of what."
+        )
     known = [_values(scope, a).polars.is_not_null() for a in (node.this, *node.expressions)]
     return _alone("count", pl.all_horizontal(known).sum().cast(pl.Int64), _total, 1)
 

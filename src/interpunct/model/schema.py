@@ -22,6 +22,7 @@ from typing import Any
 import polars as pl
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
 
 from interpunct.model.errors import SchemaError
 
@@ -207,13 +208,21 @@ _SIMPLE: dict[Any, tuple[str, pl.DataType]] = {
 }
 
 
+_FUNCTIONS = {  # words that stand for a call even without parentheses
+    word.lower()
+    for word, token in Spark.Tokenizer.KEYWORDS.items()
+    if token in Spark.Parser.NO_PAREN_FUNCTIONS
+}
+
+
 def parse_type(kind: exp.DataType, where: str) -> tuple[str, pl.DataType]:
     """Spark type text and Polars type of a parsed SQL type."""
     if kind.this in _SIMPLE:
         return _SIMPLE[kind.this]
     arguments = kind.expressions
     if kind.this == exp.DataType.Type.DECIMAL:
-        precision, scale = (int(a.name) for a in arguments) if arguments else (10, 0)
+        given = [int(a.name) for a in arguments] or [10]
+        precision, scale = (*given, 0)[:2]
         return f"decimal({precision},{scale})", pl.Decimal(precision, scale)
     if kind.this == exp.DataType.Type.ARRAY and arguments:
         text, inner = parse_type(arguments[0], where)
@@ -231,6 +240,10 @@ def parse_type(kind: exp.DataType, where: str) -> tuple[str, pl.DataType]:
 
 def _attribute(column: exp.ColumnDef) -> Attribute:
     kind = column.args.get("kind")
+    if not column.name:
+        word = column.this.sql("spark")
+        raise SchemaError("schema", "the name of an attribute", f"{word}, which is a function",
+                          f"Put it in backticks: `{word.lower()}`.")  # fmt: skip
     if kind is None:
         raise SchemaError("schema", f"a type after {column.name!r}", "none", "Add its Spark type.")
     text, dtype = parse_type(kind, f"attribute {column.name!r}")
@@ -302,4 +315,5 @@ def _coerce_datetime(value: Any, *, aware: bool) -> datetime:
 
 
 def _quoted(name: str) -> str:
-    return name if name.isidentifier() else f"`{name}`"
+    plain = name.isidentifier() and name.lower() not in _FUNCTIONS
+    return name if plain else f"`{name}`"
