@@ -67,6 +67,33 @@ def test_the_output_stays_compatible_with_inputs_that_leave_out_the_past(
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+@given(seed=seeds)
+@settings(max_examples=6)
+def test_inputs_that_were_told_can_take_over_from_the_leader(variant: str, seed: int) -> None:
+    """They must retain enough to produce what comes after (section V-D)."""
+    random = Random(seed)
+    events = reference(variant, random)
+    streams = [told(variant, events, random) for _ in range(3)]
+    run = Obedient(variant, len(streams))
+    watch = Watch(len(streams), keyed=variant not in ("R1", "R4"))
+    arrivals = mixed(streams, random, [0, 3, 20])
+    fails, gone = random.randrange(len(arrivals)), None
+    for number, (port, row) in enumerate(arrivals):
+        if number == fails:
+            gone = run.merging.merge.leader
+            run.merging.merge.detach(gone or 0)
+        if port == gone:
+            continue
+        watch.arrives(port, plain(row))
+        for emitted in run.arrive(port, row):
+            watch.emits(emitted)
+        if variant not in ("R1", "R4"):  # there compatibility is with the furthest, which is gone
+            assert not watch.faults(), (watch.faults(), row)
+    assert not run.merging.merge.reports()
+    assert equivalent(SCHEMA, run.merging.output, as_stream(events))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_only_slower_inputs_are_told_and_only_when_the_output_moves(variant: str) -> None:
     run = Merging(variant, 3)
     run.merge.fast_forward = True

@@ -11,8 +11,6 @@ query is in its home folder; the merged table is `<home>/table`, read through it
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,7 +83,7 @@ def cutover(
     Example: interpunct cutover /data/speeds speeds_job_v2.py --from a --name v2
     """
     from interpunct.cli.replica_process import Job
-    from interpunct.cli.replicas import POLL, Home, ended
+    from interpunct.cli.replicas import Home
     from interpunct.spark.replica import ElementFiles, elements_of
 
     place = Home(home)
@@ -95,17 +93,10 @@ def cutover(
         raise FlowError(f"cutover from {old}", f"a sink that tells {', '.join(told)}",
                         schema.ddl, "Keep the columns of the sink.")  # fmt: skip
     process = place.start(job, name)
-    while place.stable(name) < place.stable(old):
-        if ended(process, POLL):
-            raise FlowError(f"replica {name}", "a job that runs", f"exit {process.returncode}",
-                            f"See {place.log_of(name)}.")  # fmt: skip
+    place.wait(process, name, lambda: place.stable(name) >= place.stable(old))
     passed = {"new": place.stable(name), "old": place.stable(old)}
-    pid = place.pid_of(old)
-    if pid is not None:
-        os.killpg(pid, signal.SIGTERM)
-        while place.pid_of(old) is not None:
-            if ended(process, POLL):
-                break
+    place.stop(old)
+    place.wait(process, name, lambda: place.pid_of(old) is None)
     ElementFiles(home, old, schema).detach()
     said = {"replica": name, "pid": process.pid, "stopped": old, "stable": passed,
             "longest_silence_s": round(place.longest_silence(), 3)}  # fmt: skip

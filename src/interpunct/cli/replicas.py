@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -57,11 +58,20 @@ class Home:
         """The process of a replica, if it runs."""
         return self._running(self.path / "replicas" / name)
 
-    def stop(self, name: str, *, with_signal: int = signal.SIGTERM) -> None:
-        """End a replica's process and all it started."""
+    def stop(self, name: str) -> None:
+        """End a replica's process and all it started; what it told and its checkpoint stay."""
         pid = self.pid_of(name)
         if pid is not None:
-            os.killpg(pid, with_signal)
+            os.killpg(pid, signal.SIGTERM)
+
+    def wait(self, process: subprocess.Popen[bytes], name: str, until: Callable[[], bool]) -> None:
+        """Look again and again; an error if the replica's process ends meanwhile."""
+        while not until():
+            if ended(process, POLL):
+                raise FlowError(
+                    f"replica {name}", "a job that runs", f"exit {process.returncode}",
+                    f"See {self.log_of(name)}.",
+                )  # fmt: skip
 
     def _launch(self, folder: Path, kind: str, job: Path, *name: str) -> subprocess.Popen[bytes]:
         running = self._running(folder)
