@@ -66,7 +66,7 @@ def test_the_imputation_plan_fills_or_reports_every_tuple(
         spark, {"sensors": feed}, checkpoint=str(tmp_path / "c"), sinks={"map": str(out)}
     )
     try:
-        for _ in range(30):
+        for _ in range(300):
             query.query.processAllAvailable()
             got = read(out) if out.exists() else rows.clear()
             behind = sum(read(p).height for p in late.glob("*")) if late.exists() else 0

@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -85,6 +86,8 @@ class Home:
                 [sys.executable, "-m", "interpunct.cli.replica_process", *words],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
+        # It outlives this program; while this program lives, somebody must take its exit status.
+        threading.Thread(target=process.wait, daemon=True).start()
         told = {"pid": process.pid, "job": str(job.resolve())}
         (folder / "process.json").write_text(json.dumps(told))
         return process

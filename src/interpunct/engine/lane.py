@@ -34,6 +34,8 @@ from interpunct.operators.state import Scoped, State
 from interpunct.progress.clock import ScriptedClock
 from interpunct.progress.source_time import SourceTime
 
+MILLISECOND = 1_000  # a batch's time is in whole ones: this much later is after whatever woke it
+
 
 @dataclass
 class LaneBatch:
@@ -230,7 +232,7 @@ class Lane:
         shared = None if self._shared is None else self._shared.next_moment()
         moments = [m for m in (self._component.wake_at(), shared) if m is not None]
         if any(v.operator.held_back() for v in self._vertices.values()):
-            moments.append(self._clock.now() + 1)  # what this batch had no time for, the next does
+            moments.append(self._clock.now() + MILLISECOND)  # the next batch has time for it
         return min(moments, default=None)
 
     def _said(self) -> list[tuple[Ref, Feedback]]:
