@@ -125,3 +125,24 @@ def test_a_source_of_another_stage_tells_the_time_of_a_silent_one(
     query.await_termination()
     counts = pl.read_parquet(tmp_path / "out" / "**" / "*.parquet")
     assert sorted(counts.select("ts", "n").rows()) == [(0, 4), (20, 4), (40, 4), (60, 4)]
+
+
+def test_what_is_on_time_and_what_is_late_is_all_that_was_replayed(
+    spark: SparkSession, recording: str, tmp_path: Path
+) -> None:
+    flow = ip.Flow("all")
+    bounds = ip.bounds(skew=50)
+    rows = flow.source("rows", "id bigint, ts bigint", time=ip.external("ts", bounds, ets="never"))
+    flow.sink("out", rows.where("true"))
+    query = flow.start(
+        spark, {"rows": ip.replay(spark, recording, rows_per_batch=BATCH)},
+        checkpoint=str(tmp_path / "c"), sinks={"out": tmp_path / "out"},
+        trigger={"availableNow": True},
+    )  # fmt: skip
+    query.await_termination()
+    on_time = pl.read_parquet(tmp_path / "out" / "**" / "*.parquet")
+    late = pl.read_parquet(tmp_path / "c" / "late" / "rows" / "**" / "*.parquet")
+    assert late.height > 0
+    assert sorted([*on_time["id"], *late["id"]]) == list(range(ROWS))
+    assert set(late["_source"]) == {"rows"}
+    assert (late["_lateness"] >= 0).all()
