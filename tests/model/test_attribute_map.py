@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interpunct.model.attribute_map import AttributeMap, Origin
-from interpunct.model.condition import at_least, at_most, between
+from interpunct.model.comparisons import at_least, at_most, between
 from interpunct.model.errors import SchemaError
 from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema

@@ -13,15 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interpunct.model.condition import (
-    ANY,
-    EMPTY,
-    NOT_NULL,
-    Condition,
-    NoneOf,
-    OneOf,
-    Range,
-    Wildcard,
+from interpunct.model.comparisons import (
     above,
     at_least,
     at_most,
@@ -31,6 +23,16 @@ from interpunct.model.condition import (
     constant,
     none_of,
     one_of,
+)
+from interpunct.model.condition import (
+    ANY,
+    EMPTY,
+    NOT_NULL,
+    Condition,
+    NoneOf,
+    OneOf,
+    Range,
+    Wildcard,
 )
 from interpunct.model.errors import PatternError
 

@@ -10,12 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interpunct.model.condition import (
-    ANY,
-    EMPTY,
-    NOT_NULL,
-    Condition,
-    NoneOf,
+from interpunct.model.comparisons import (
     at_least,
     at_most,
     below,
@@ -24,6 +19,7 @@ from interpunct.model.condition import (
     none_of,
     one_of,
 )
+from interpunct.model.condition import ANY, EMPTY, NOT_NULL, Condition, NoneOf
 from interpunct.model.errors import PatternError
 from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema

@@ -11,18 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interpunct.model.condition import (
-    ANY,
-    EMPTY,
-    NOT_NULL,
-    Condition,
-    NoneOf,
-    OneOf,
-    Range,
-    at_most,
-    between,
-    none_of,
-)
+from interpunct.model.comparisons import at_most, between, none_of
+from interpunct.model.condition import ANY, EMPTY, NOT_NULL, Condition, NoneOf, OneOf, Range
 from interpunct.model.errors import PatternError, SchemaError
 from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.pattern import Pattern

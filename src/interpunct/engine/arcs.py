@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Node as Description
-from interpunct.model.feedback import Feedback, Intent
+from interpunct.model.feedback import Feedback
 from interpunct.model.page import Page
 from interpunct.operators.agreement import Agreement
 from interpunct.operators.contract import Held, Operator
@@ -56,16 +56,11 @@ class Vertex:
         consumer.inputs.sort(key=lambda a: a.input)
 
     def heard(self, arc: Arc, feedback: Feedback) -> list[Feedback]:
-        """Feedback from one reader of an output, as what all its readers have in common.
-
-        Only assumed feedback needs them all: a wish harms nobody.
-        """
+        """Feedback from one reader of an output, as what all its readers have in common."""
         readers = self.readers[arc.port]
-        if len(readers) == 1 or feedback.intent is not Intent.ASSUMED:
+        if len(readers) == 1:
             return [feedback]
-        agreement = self._agreement(arc.port)
-        agreed = agreement.hear(readers.index(arc), feedback.pattern)
-        return [Feedback(Intent.ASSUMED, pattern) for pattern in agreed]
+        return self._agreement(arc.port).hear(readers.index(arc), feedback)
 
     def promised(self, port: int, page: Page) -> None:
         """What the output promises need not be remembered of its readers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from interpunct.model.feedback import Feedback, Intent
+from interpunct.model.feedback import Feedback
 from interpunct.model.page import Page
 from interpunct.model.punctuation import Punctuation
 from interpunct.operators.agreement import Agreement
@@ -20,14 +20,10 @@ class Export(Sink):
         self.frames: list[pl.DataFrame] = []
         super().__init__(name, stream, self.frames.append, state)
         self._agreement = Agreement(self.state, stream.schema, readers, "heard")
-        self._readers = readers
 
     def heard(self, feedback: Feedback, reader: int) -> list[Feedback]:
         """Feedback from one lane of a later stage, as what all of them have in common."""
-        if feedback.intent is not Intent.ASSUMED or self._readers == 1:
-            return [feedback]
-        agreed = self._agreement.hear(reader, feedback.pattern)
-        return [Feedback(Intent.ASSUMED, pattern) for pattern in agreed]
+        return self._agreement.hear(reader, feedback)
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
         self._agreement.expire(punctuation)

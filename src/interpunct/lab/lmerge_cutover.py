@@ -139,7 +139,7 @@ class Plan:
         self._at += 1
         reached = page.frame
         for guard in self.select.guards.inputs[0].guards:
-            reached = reached.filter(~guard.pattern.mask(reached))
+            reached = guard.pattern.without(reached)
         slow = int((reached["x"] == self._slow).sum())
         fast = reached["x"].count() - slow  # stables have no X and cost nothing
         seconds = slow * self._setup.dear + fast * self._setup.cheap

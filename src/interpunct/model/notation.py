@@ -17,17 +17,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import polars as pl
 
-from interpunct.model.condition import (
-    ANY,
-    COMPARISONS,
-    NOT_NULL,
-    Condition,
-    NoneOf,
-    OneOf,
-    Range,
-    Wildcard,
-    comparison,
-)
+from interpunct.model.comparisons import COMPARISONS, comparison
+from interpunct.model.condition import ANY, NOT_NULL, Condition, NoneOf, OneOf, Range, Wildcard
 from interpunct.model.errors import PatternError, SchemaError
 from interpunct.model.schema import Attribute, Schema, coerce
 from interpunct.model.values import in_order, quoted

@@ -22,15 +22,8 @@ from typing import Any
 import polars as pl
 
 from interpunct.model import notation
-from interpunct.model.condition import (
-    ANY,
-    Condition,
-    NoneOf,
-    OneOf,
-    Range,
-    Wildcard,
-    comparison,
-)
+from interpunct.model.comparisons import comparison
+from interpunct.model.condition import ANY, Condition, NoneOf, OneOf, Range, Wildcard
 from interpunct.model.errors import PatternError, SchemaError
 from interpunct.model.schema import Attribute, Schema
 
@@ -145,6 +138,10 @@ class Pattern:
         if self.is_wild:
             return pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True).alias("matches")
         return frame.select(self.expr().alias("matches")).to_series()
+
+    def without(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The tuples of the frame that do not match."""
+        return frame.filter(~self.mask(frame))
 
     def matches_any(self, frame: pl.DataFrame) -> bool:
         return self.mask(frame).any()

@@ -6,7 +6,7 @@ none (Feedback section 4.1); the same holds of any output that several operators
 
 from __future__ import annotations
 
-from interpunct.model.pattern import Pattern
+from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME, Schema
 from interpunct.operators.promises import PromiseBook
@@ -22,10 +22,16 @@ class Agreement:
     def __len__(self) -> int:
         return len(self._book)
 
-    def hear(self, reader: int, pattern: Pattern) -> list[Pattern]:
-        """One reader assumes this away; returns what, because of it, all do now."""
-        self._book.add(reader, pattern)
-        return [p.pattern for p in self._book.settle([], START_OF_TIME)]
+    def hear(self, reader: int, feedback: Feedback) -> list[Feedback]:
+        """One reader says this; returns what, because of it, all say now.
+
+        Only assumed feedback needs them all: a wish harms nobody.
+        """
+        if feedback.intent is not Intent.ASSUMED:
+            return [feedback]
+        self._book.add(reader, feedback.pattern)
+        agreed = self._book.settle([], START_OF_TIME)
+        return [Feedback(Intent.ASSUMED, p.pattern) for p in agreed]
 
     def expire(self, punctuation: Punctuation) -> None:
         """The stream promises this: what was said of it need not be remembered."""

@@ -178,7 +178,12 @@ class Operator(ABC):
 
     def skipped(self) -> dict[str, int]:
         """How many tuples feedback has spared this operator, by what it said."""
-        return self.guards.skipped() if self._guarded or self._guards is not None else {}
+        return self.guards.skipped() if self._has_guards else {}
+
+    @property
+    def _has_guards(self) -> bool:
+        """Whether there are guards, or have been: here, or in the state it was built on."""
+        return self._guarded or self._guards is not None
 
     def _exploit(self, response: Response) -> Emission:
         """Install the guards, then purge what they protect, then tell those upstream.
@@ -192,7 +197,7 @@ class Operator(ABC):
             return Emission()
         if not guards.install(response.guard_input, response.guard_output):
             return Emission()
-        self._guarded = guards.any
+        self._guarded = bool(guards)
         guards.count(sum(self.purge(p, pattern) for p, pattern in response.purge.items()))
         emission = Emission() if response.closing is None else self.close(response.closing)
         told = response.propagate.items()
@@ -234,7 +239,7 @@ class Operator(ABC):
     def released(self, emission: Emission) -> Emission:
         """What the guards on the outputs let out of an emission."""
         emission.pages = list(self.guards.release(emission.pages))
-        self._guarded = self.guards.any
+        self._guarded = bool(self.guards)
         return emission
 
     def backlog(self) -> bool:
@@ -268,7 +273,7 @@ class Operator(ABC):
     def held(self) -> Held:
         """How much it holds, guards included."""
         held = self._held()
-        return held + Held(guards=len(self.guards)) if self._guards is not None else held
+        return held + Held(guards=len(self.guards)) if self._has_guards else held
 
     def save(self) -> None:
         """Write what changed to the state."""

@@ -49,8 +49,8 @@ class Duplicate(Operator):
         if feedback.intent is not Intent.ASSUMED:
             return super().on_feedback(feedback, port)
         emission = self._alone(feedback.pattern, port)
-        for agreed in self._agreement.hear(port, feedback.pattern):
-            emission.extend(self._exploit(at_input("¬[…]", {0: agreed})))
+        for agreed in self._agreement.hear(port, feedback):
+            emission.extend(self._exploit(at_input("¬[…]", {0: agreed.pattern})))
         return emission
 
     def _alone(self, pattern: Pattern, port: int) -> Emission:

@@ -140,7 +140,6 @@ class Guards:
         self.inputs = [self._watch("in", p, *s) for p, s in enumerate(inputs)]
         self.outputs = [self._watch("out", p, *s) for p, s in enumerate(outputs)]
         self._before: dict[str, int] = self._record["skipped"]  # by guards that are gone
-        self.any = any(w.guards for w in self._watches())
 
     def __len__(self) -> int:
         return sum(len(w.guards) for w in self._watches())
@@ -154,7 +153,6 @@ class Guards:
             return False
         for watch, guards in found:
             watch.guards = guards or []
-        self.any = any(w.guards for w in self._watches())
         return True
 
     def admit(self, port: int, page: Page) -> Page:
@@ -186,7 +184,8 @@ class Guards:
 
     def count(self, skipped: int) -> None:
         """Tuples kept away, or purged, otherwise than by one of these guards."""
-        self._before[""] = self._before.get("", 0) + skipped
+        if skipped:
+            self._before[""] = self._before.get("", 0) + skipped
 
     def save(self) -> None:
         self._record.update(
@@ -197,7 +196,6 @@ class Guards:
     def _forget(self, gone: Iterable[Guard]) -> None:
         for guard in gone:
             self.count(guard.skipped)
-            self.any = any(w.guards for w in self._watches())
 
     def _watches(self) -> Iterator[Watch]:
         yield from self.inputs
@@ -222,8 +220,3 @@ def _covered(guard: Guard, mark: Punctuation) -> bool:
     if heartbeat is not None and heartbeat < guard.ticks[1]:
         return False
     return guard.pattern.implies(mark.pattern)
-
-
-def without(frame: pl.DataFrame, pattern: Pattern) -> pl.DataFrame:
-    """The tuples that do not match."""
-    return frame.filter(~pattern.mask(frame))

@@ -54,7 +54,7 @@ class JoinWindow:
         before, pattern = self._stored.height, Pattern(self._schema, conditions)
         for key in list(self._stored):
             frame = self._stored.get(key)
-            kept = frame.filter(~pattern.mask(frame))
+            kept = pattern.without(frame)
             if kept.height < frame.height:
                 self._stored.put(key, kept)
         return before - self._stored.height

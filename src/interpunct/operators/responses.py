@@ -48,7 +48,7 @@ class Response:
             *(f"propagate {p} to input {i}" for i, p in self.propagate.items()),
         ]
         first = f"{self.when}: " if self.when else ""
-        return first + "; ".join(said) or "nothing"
+        return first + ("; ".join(said) or "nothing")
 
 
 def at_input(case: str, patterns: ByPort, *, purge: bool = False, when: str = "") -> Response:

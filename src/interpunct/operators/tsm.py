@@ -109,7 +109,7 @@ class Waiting:
         before = self.rows
         for run in list(self._runs):
             frame = self._remaining(run)
-            kept = frame.filter(~pattern.mask(frame))
+            kept = pattern.without(frame)
             if kept.height == frame.height:
                 continue
             self._runs.remove(run)

@@ -50,8 +50,7 @@ class Assumed:
     @cached_property
     def by_all(self) -> tuple[Pattern, ...]:
         """What every lane does without."""
-        first, *others = self.by_lane
-        return tuple(p for p in first if all(any(p.implies(q) for q in other) for other in others))
+        return in_common(self.by_lane)
 
     def wanted(self, frame: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
         """The tuples that some lane wants, of those that would go to it."""
@@ -67,6 +66,12 @@ class Assumed:
                 kept = ~((lanes == number) & frame.select(unwanted).to_series())
                 frame, lanes = frame.filter(kept), lanes.filter(kept)
         return frame
+
+
+def in_common(said: Sequence[Sequence[Pattern]]) -> tuple[Pattern, ...]:
+    """The patterns of the first that all others cover as well."""
+    first, *others = said
+    return tuple(p for p in first if all(any(p.implies(q) for q in other) for other in others))
 
 
 def _expressible(said: Sequence[tuple[list[str], str]], schema: Schema) -> list[Pattern]:

@@ -12,19 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
-
-from pyarrow import fs
 
 from interpunct.flow.feedback import delimited
 from interpunct.model.errors import FeedbackError
 from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.schema import START_OF_TIME, Schema
 from interpunct.model.ticks import stretch
+from interpunct.spark.files import JsonFolder
 
 MOST_MESSAGES = 1024  # that wait in an inbox
 LOOK_EVERY = 1.0  # seconds between looks into an inbox that is not on this machine
@@ -66,31 +63,28 @@ class Channel:
     # Senders ----------------------------------------------------------------------------------
 
     def send(self, message: Message) -> None:
-        files, folder = self._open("inbox")
-        waiting = self._names(files, folder)
-        if message.name in waiting:
+        name, waiting = f"inbox/{message.name}", self._files.names("inbox")
+        if name in waiting:
             return
         if len(waiting) >= MOST_MESSAGES:
             raise FeedbackError(
                 f"feedback channel {self.path}", f"fewer than {MOST_MESSAGES} messages waiting",
                 f"{len(waiting)}", "Is the query running? It takes them at its next batch.",
             )  # fmt: skip
-        self._write(files, f"{folder}/{message.name}", asdict(message))
+        self._files.write(name, asdict(message))
 
     def waiting(self) -> int:
         """How many messages nobody has taken, or not for good."""
-        return sum(len(self._names(*self._open(kind))) for kind in ("inbox", "taken"))
+        return sum(len(self._files.names(kind)) for kind in ("inbox", "taken"))
 
     def announce(self, sinks: Mapping[str, Schema]) -> None:
         """Tell senders in other programs which sinks there are."""
         known = {n: {"ddl": s.ddl, "time": s.time} for n, s in sinks.items()}
-        files, folder = self._open("")
-        self._write(files, f"{folder}sinks", known)
+        self._files.write("sinks", known)
 
     def parse(self, sink: str, text: str) -> Feedback:
         """Feedback for a sink of the query, checked as far as its schema allows."""
-        files, folder = self._open("")
-        known = self._read(files, f"{folder}sinks")
+        known = self._files.read("sinks")
         if known is None:
             raise FeedbackError(
                 "feedback", "the checkpoint of a query that has been started", self.path,
@@ -110,13 +104,10 @@ class Channel:
     # How far the sinks have come --------------------------------------------------------------
 
     def tell_reached(self, reached: Mapping[str, int]) -> None:
-        files, folder = self._open("")
-        if self._read(files, f"{folder}reached") != reached:
-            self._write(files, f"{folder}reached", dict(reached))
+        self._files.rewrite("reached", dict(reached))
 
     def reached(self) -> dict[str, int]:
-        files, folder = self._open("")
-        return self._read(files, f"{folder}reached") or {}
+        return self._files.read("reached") or {}
 
     # The query --------------------------------------------------------------------------------
 
@@ -130,56 +121,34 @@ class Channel:
         if "://" in self.path and now - self._looked < LOOK_EVERY:
             return last
         self._looked = now
-        files, inbox = self._open("inbox")
-        names = self._names(files, inbox)
-        _, taken = self._open("taken")
-        number = max([last, *map(int, self._names(files, taken))])
+        names = self._files.names("inbox")
+        number = max([last, *self._numbers()])
         reached = self.reached() if names else {}
-        for name in sorted(names):
-            content = self._read(files, f"{inbox}/{name}")
+        for name in names:
+            content = self._files.read(name)
             if content is not None and not _over(Message(**content), reached):
                 number += 1
-                self._write(files, f"{taken}/{number}", content)
-            files.delete_file(f"{inbox}/{name}")
+                self._files.write(f"taken/{number}", content)
+            self._files.remove(name)
         return number
 
     def messages(self, after: int, upto: int) -> list[Message]:
         """What was taken under these numbers."""
-        files, taken = self._open("taken")
-        found = (self._read(files, f"{taken}/{number}") for number in range(after + 1, upto + 1))
+        found = (self._files.read(f"taken/{number}") for number in range(after + 1, upto + 1))
         return [Message(**content) for content in found if content is not None]
 
     def forget(self, upto: int) -> None:
         """A batch with these messages has been committed."""
-        files, taken = self._open("taken")
-        for name in self._names(files, taken):
-            if int(name) <= upto:
-                files.delete_file(f"{taken}/{name}")
+        for number in self._numbers():
+            if number <= upto:
+                self._files.remove(f"taken/{number}")
 
-    # Files ------------------------------------------------------------------------------------
+    def _numbers(self) -> list[int]:
+        return [int(name.removeprefix("taken/")) for name in self._files.names("taken")]
 
-    def _open(self, kind: str) -> tuple[fs.FileSystem, str]:
-        path = self.path if "://" in self.path else os.path.abspath(self.path)
-        files, folder = fs.FileSystem.from_uri(path.replace("file:///", "/"))
-        return files, f"{folder}/{kind}"
-
-    def _names(self, files: fs.FileSystem, folder: str) -> list[str]:
-        found = files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-        return [i.base_name for i in found if not i.base_name.startswith(".")]
-
-    def _read(self, files: fs.FileSystem, path: str) -> Any:
-        try:
-            with files.open_input_stream(path) as stream:
-                return json.loads(stream.read())
-        except FileNotFoundError:
-            return None
-
-    def _write(self, files: fs.FileSystem, path: str, content: object) -> None:
-        folder, name = path.rsplit("/", 1)
-        files.create_dir(folder, recursive=True)
-        with files.open_output_stream(f"{folder}/.{name}") as out:
-            out.write(json.dumps(content).encode())
-        files.move(f"{folder}/.{name}", path)
+    @property
+    def _files(self) -> JsonFolder:
+        return JsonFolder(self.path)
 
 
 def _over(message: Message, reached: Mapping[str, int]) -> bool:

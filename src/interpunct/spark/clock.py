@@ -13,8 +13,6 @@ is part of the offset, so all lanes have it in the same batch, and in that batch
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,6 +26,7 @@ from pyspark.sql.types import StructType
 
 from interpunct.progress.clock import RealClock
 from interpunct.spark.channel import Channel, Message
+from interpunct.spark.files import JsonFolder
 from interpunct.spark.program import Program
 from interpunct.spark.wire import BLOCKED, CLOCK, FEEDBACK, IDLE, WIRE, Row, to_batch
 
@@ -58,36 +57,20 @@ class WakeFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._silence = self.path.with_name(f"{self.path.name}-silence")
+        self._files = JsonFolder(str(self.path.parent))
 
     def write(self, wanted: Wanted) -> None:
         """Where the flow's driver runs, which on Spark Connect is not where it was started."""
-        _replace(self.path, asdict(wanted))
+        self._files.write(self.path.name, asdict(wanted))
 
     def read(self) -> Wanted:
-        return Wanted(**_content(self.path))
+        return Wanted(**(self._files.read(self.path.name) or {}))
 
     def tell(self, silence: Silence) -> None:
-        _replace(self._silence, asdict(silence))
+        self._files.write(f"{self.path.name}-silence", asdict(silence))
 
     def told(self) -> Silence:
-        return Silence(**_content(self._silence))
-
-
-def _replace(path: Path, content: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "w") as out:
-        json.dump(content, out)
-    os.replace(temporary, path)
-
-
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except FileNotFoundError:
-        return {}
-    return found
+        return Silence(**(self._files.read(f"{self.path.name}-silence") or {}))
 
 
 class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

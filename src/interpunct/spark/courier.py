@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from interpunct.flow.graph import Graph
 from interpunct.model.errors import FeedbackError
-from interpunct.model.feedback import Feedback, Intent
+from interpunct.model.feedback import Feedback
 from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema
 from interpunct.operators.agreement import Agreement
@@ -64,12 +64,8 @@ class Courier:
         schema = self.graph.nodes[source].outputs[0].schema
         feedback = Feedback.parse(leaf.text, schema)
         to = self.upstream[source]
-        agreed = [feedback.pattern]
-        if feedback.intent is Intent.ASSUMED and self.lanes > 1:
-            agreed = self._agreement(source, schema).hear(leaf.lane, feedback.pattern)
-        for pattern in agreed:
-            said = Feedback(feedback.intent, pattern)
-            Channel.of(to.checkpoint).send(Message.of(to.sink, said))
+        for agreed in self._agreement(source, schema).hear(leaf.lane, feedback):
+            Channel.of(to.checkpoint).send(Message.of(to.sink, agreed))
 
     def _agreement(self, source: str, schema: Schema) -> Agreement:
         if source not in self._agreements:

@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema
-from interpunct.spark.assumed import Unread
+from interpunct.spark.assumed import Unread, in_common
 from interpunct.spark.ingest import Ingest
 from interpunct.spark.rows import spark_schema
 from interpunct.spark.wire import WIRE
@@ -115,11 +115,12 @@ class FusedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         last = self._inner.ends(partition)
-        unwanted = self._ingest.unwanted()
+        assumed = self._ingest.assumed()
+        unwanted = in_common([a.by_all for a in assumed])
+        frames: Iterator[pl.DataFrame | Unread] = self._inner.frames(partition)
         if unwanted and isinstance(self._inner, PruningReader):
             frames = self._inner.frames_without(partition, unwanted)
-            return self._ingest.pages(frames, last=last)
-        return self._ingest.pages(self._inner.frames(partition), last=last)
+        return self._ingest.pages(frames, assumed, last=last)
 
 
 class FusedSource(DataSource):

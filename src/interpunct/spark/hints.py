@@ -9,20 +9,17 @@ that is run again finds what it found the first time.
 
 from __future__ import annotations
 
-import json
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyarrow import fs
 from pyspark import TaskContext
 
 from interpunct.engine.blame import Blame
 from interpunct.model.pattern import Pattern
+from interpunct.spark.files import JsonFolder
 
-_assumed: dict[tuple[int, int], tuple[str, object]] = {}  # what this worker's lanes left last
 KEPT = 20  # batches whose hints are kept
 
 
@@ -36,30 +33,29 @@ class Hint:
 
 @dataclass(frozen=True)
 class Hints:
-    """A folder on any file system Arrow and Spark both reach."""
+    """A folder beside a checkpoint."""
 
     path: str
 
     def write(self, stage: int, batch: int, hints: dict[str, Hint]) -> None:
         """Leave the hints of a stage in this batch, and clear away an old one."""
         content = {name: [h.given, h.greatest] for name, h in hints.items()}
-        files, folder = self._put(stage, "hints", batch, content)
-        old = f"{folder}/{batch - KEPT}"
-        if files.get_file_info(old).type is fs.FileType.File:
-            files.delete_file(old)
+        self._files.write(f"hints/{stage}/{batch}", content)
+        self._files.remove(f"hints/{stage}/{batch - KEPT}")
 
     def read(self, stage: int, batch: int) -> dict[str, Hint]:
         """The hints a stage left in this batch; none if it left none."""
-        files, folder = self._open(stage, "hints")
-        content = _read(files, f"{folder}/{batch}") or {}
+        content = self._files.read(f"hints/{stage}/{batch}") or {}
         return {name: Hint(*values) for name, values in content.items()}
 
     def report(self, stage: int, lane: int, lines: list[Blame]) -> None:
         """Leave what a lane knows of who holds whom back, unless that is what it left last."""
-        content = [vars(line) for line in lines]
-        files, folder = self._open(stage, "blame")
-        if _read(files, f"{folder}/{lane}") != content:
-            self._put(stage, "blame", lane, content)
+        self._files.rewrite(f"blame/{stage}/{lane}", [vars(line) for line in lines])
+
+    def reports(self) -> list[Blame]:
+        """What the lanes of all stages last left."""
+        left = (self._files.read(name) or () for name in self._files.names("blame"))
+        return [Blame(**line) for lines in left for line in lines]
 
     def assume(
         self,
@@ -69,49 +65,22 @@ class Hints:
         skipped: Mapping[str, Mapping[str, int]],
     ) -> None:
         """Leave what a lane does without, for the ingest tasks of batches to come, and how many
-        tuples that has spared it, for people."""
-        if not assumed and not skipped and (stage, lane) not in _assumed:
-            return
+        tuples that has spared it, for people; nothing as long as there is nothing to say."""
+        name = f"assumed/{stage}/{lane}"
         said = {n: [[list(p.names), p.by_name()] for p in found] for n, found in assumed.items()}
-        content = {"assumed": said, "skipped": skipped}
-        if _assumed.get((stage, lane)) != (self.path, content):
-            self._put(stage, "assumed", lane, content)
-            _assumed[stage, lane] = (self.path, content)
+        if said or skipped or self._files.read(name) is not None:
+            self._files.rewrite(name, {"assumed": said, "skipped": skipped})
 
     def assumed(self, stage: int, lanes: Sequence[int]) -> list[Any]:
         """What each lane left; None for one that left nothing."""
-        files, folder = self._open(stage, "assumed")
-        if files.get_file_info(folder).type is fs.FileType.NotFound:
-            return [None] * len(lanes)
-        return [_read(files, f"{folder}/{lane}") for lane in lanes]
-
-    def reports(self) -> list[Blame]:
-        """What the lanes of all stages last left."""
-        files, folder = self._open(0, "blame")
-        every = fs.FileSelector(os.path.dirname(folder), allow_not_found=True, recursive=True)
-        found = []
-        for info in sorted(files.get_file_info(every), key=lambda info: info.path):
-            if info.type is fs.FileType.File and not info.base_name.startswith("."):
-                found += [Blame(**line) for line in _read(files, info.path) or ()]
-        return found
-
-    def _put(self, stage: int, kind: str, name: int, content: object) -> tuple[fs.FileSystem, str]:
-        """Replace a file as a whole; returns where it is."""
-        files, folder = self._open(stage, kind)
-        files.create_dir(folder, recursive=True)
-        temporary, final = f"{folder}/.{name}", f"{folder}/{name}"
-        with files.open_output_stream(temporary) as out:
-            out.write(json.dumps(content).encode())
-        files.move(temporary, final)
-        return files, folder
+        return [self._files.read(f"assumed/{stage}/{lane}") for lane in lanes]
 
     @classmethod
     def under(cls, checkpoint: str) -> Hints | None:
         """Hints beside a checkpoint, or none where Arrow cannot reach its file system."""
         hints = cls(f"{checkpoint}/interpunct")
         try:
-            files, folder = hints._open(0, "hints")
-            files.create_dir(folder, recursive=True)
+            hints._files.make()
         except (OSError, ValueError, ImportError) as error:
             warnings.warn(
                 f"Late tuples are sorted out in the lanes, which is slower: Arrow cannot write to "
@@ -120,19 +89,9 @@ class Hints:
             return None
         return hints
 
-    def _open(self, stage: int, kind: str) -> tuple[fs.FileSystem, str]:
-        path = self.path if "://" in self.path else os.path.abspath(self.path)
-        files, folder = fs.FileSystem.from_uri(path.replace("file:///", "/"))
-        return files, f"{folder}/{kind}/{stage}"
-
-
-def _read(files: fs.FileSystem, path: str) -> Any:
-    """What a file holds, or None where there is none."""
-    try:
-        with files.open_input_stream(path) as stream:
-            return json.loads(stream.read())
-    except FileNotFoundError:
-        return None
+    @property
+    def _files(self) -> JsonFolder:
+        return JsonFolder(self.path)
 
 
 def current_batch() -> int | None:

@@ -7,7 +7,7 @@ as they are for the lanes to judge.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -18,7 +18,6 @@ from interpunct.engine.lane_source import Facts
 from interpunct.flow.graph import Graph
 from interpunct.flow.pushdown import Prefix
 from interpunct.model.page import Page
-from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema, TimeKind
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.clock import RealClock
@@ -61,14 +60,18 @@ class Ingest:
     listeners: tuple[int, ...] = ()  # stages that only want the facts
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self.pages(self._chunks(batches))
+        return self.pages(self._chunks(batches), self.assumed())
 
     def pages(
-        self, frames: Iterable[pl.DataFrame | Unread], *, last: bool = False
+        self,
+        frames: Iterable[pl.DataFrame | Unread],
+        assumed: Sequence[Assumed],
+        *,
+        last: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows on the wire for one task's frames; `last` says that none will follow, ever."""
-        seen = Facts()
-        assumed, skipped = self.assumed(), [0] * len(self.targets)
+        """The rows on the wire for one task's frames, but for what is `assumed` away; `last` says
+        that none will follow, ever."""
+        seen, skipped = Facts(), [0] * len(self.targets)
         hint = self._hint()
         learns, spreads = isinstance(self.time.bounds, Adaptive), list[Spread]()
         entering: list[list[pl.DataFrame]] = [[] for _ in self.targets]
@@ -104,11 +107,6 @@ class Ingest:
             Assumed.of(self.hints, t.stage, self.lane_ids, self.source, self.schema)
             for t in self.targets
         ]
-
-    def unwanted(self) -> list[Pattern]:
-        """What nobody wants, whichever way it goes."""
-        first, *others = (a.by_all for a in self.assumed())
-        return [p for p in first if all(any(p.implies(q) for q in o) for o in others)]
 
     def _spared(self, skipped: list[int]) -> Iterator[Row]:
         """How many tuples were left out, for one lane of each stage to remember."""

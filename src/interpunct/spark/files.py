@@ -1,0 +1,66 @@
+"""Small JSON files on any file system that Arrow and Spark both reach.
+
+A file is replaced as a whole: who reads it finds what was there before, or what is there now.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from pyarrow import fs
+
+
+@dataclass(frozen=True)
+class JsonFolder:
+    """Files by their names below a folder."""
+
+    path: str
+
+    def read(self, name: str) -> Any:
+        """What a file holds, or None where there is none."""
+        files, folder = self._open()
+        try:
+            with files.open_input_stream(f"{folder}/{name}") as stream:
+                return json.loads(stream.read())
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, content: object) -> None:
+        files, folder = self._open()
+        parent, _, last = f"{folder}/{name}".rpartition("/")
+        files.create_dir(parent, recursive=True)
+        with files.open_output_stream(f"{parent}/.{last}") as out:
+            out.write(json.dumps(content).encode())
+        files.move(f"{parent}/.{last}", f"{parent}/{last}")
+
+    def rewrite(self, name: str, content: object) -> None:
+        """Write what is not there already."""
+        if self.read(name) != json.loads(json.dumps(content)):
+            self.write(name, content)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        files, folder = self._open()
+        if files.get_file_info(f"{folder}/{name}").type is fs.FileType.File:
+            files.delete_file(f"{folder}/{name}")
+
+    def names(self, under: str) -> list[str]:
+        """The names of all files below a folder of this one, in order."""
+        files, folder = self._open()
+        select = fs.FileSelector(f"{folder}/{under}", allow_not_found=True, recursive=True)
+        found = [i for i in files.get_file_info(select) if i.type is fs.FileType.File]
+        kept = (i.path.removeprefix(f"{folder}/") for i in found if i.base_name[0] != ".")
+        return sorted(kept)
+
+    def make(self) -> None:
+        """Make sure that there is such a folder, or say why not."""
+        files, folder = self._open()
+        files.create_dir(folder, recursive=True)
+
+    def _open(self) -> tuple[fs.FileSystem, str]:
+        path = self.path if "://" in self.path else os.path.abspath(self.path)
+        files, folder = fs.FileSystem.from_uri(path.replace("file:///", "/"))
+        return files, folder
