@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from interpunct.cli.main import app
+from interpunct.cli.recorded import rows_read
 
 SQL = """
 CREATE STREAM cars (segment bigint, ts timestamp, speed double) TIMESTAMP BY ts
@@ -141,8 +142,15 @@ def test_options_that_do_not_go_together_exit_with_2(place: Path, more: list[str
     assert runner.invoke(app, ["sql", "speeds.sql", *more]).exit_code == 2
 
 
+def test_rows_read_are_counted_by_the_offsets_of_the_recordings() -> None:
+    """Beside the recordings a query has its clock; a source that has not begun has no offset."""
+    ends = ['{"row": 40}', '{"row": 2}', '{"tick": 0}', None]
+    assert rows_read([{}, {"sources": [{"endOffset": end} for end in ends]}]) == 42
+    assert rows_read([]) == 0
+
+
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("jobs")
 def test_sql_runs_on_spark(place: Path) -> None:
     """In a process of its own, because the command stops the session it started."""
     rows = "\n".join(CSV.splitlines()[:-1])

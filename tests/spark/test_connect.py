@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("jobs")
 def test_flows_and_synchronized_streams_run_on_connect(tmp_path: Path) -> None:
     data = [{n: b[n] for n in ("a", "c")} for b in batches(count=3)]
     write_files(data, tmp_path)

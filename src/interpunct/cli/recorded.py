@@ -107,12 +107,19 @@ def in_process(
 
 
 def on_spark(
-    flow: Flow, feeds: Mapping[str, str], checkpoint: Path, out: Path | None, lanes: int
+    flow: Flow,
+    feeds: Mapping[str, str],
+    checkpoint: Path,
+    out: Path | None,
+    lanes: int,
+    report: Report,
 ) -> Outcome:
     """Run as one query on Spark over all there is in the files."""
     from interpunct.api import replay, session
 
     recordings = _opened(flow, feeds)
+    progress = _Progress(report, sum(r.rows for r in recordings.values()) or 1)
+    report(0, "starting Spark")
     raw = {node.name: node.raw for node in flow.graph.sources}
     schemas = {node.name: node.streams[0].schema for node in flow.graph.sinks}
     folder = checkpoint / "out" if out is None else out
@@ -126,7 +133,8 @@ def on_spark(
             spark, frames, checkpoint=str(checkpoint), lanes=lanes,
             sinks={name: folder / name for name in schemas}, trigger={"availableNow": True},
         )  # fmt: skip
-        query.await_termination()
+        while not query.await_termination(1):
+            progress.reach(rows_read(query.progress))
     finally:
         spark.stop()
     sinks = {name: _read(folder / name, schema) for name, schema in schemas.items()}
@@ -142,8 +150,19 @@ class _Progress:
         self._report, self._total, self._read = report, total, 0
 
     def add(self, rows: int) -> None:
-        self._read += rows
-        self._report(self._read / self._total, f"{self._read} rows")
+        self.reach(self._read + rows)
+
+    def reach(self, rows: int) -> None:
+        self._read = rows
+        self._report(rows / self._total, f"{rows} rows")
+
+
+def rows_read(progress: Sequence[Any]) -> int:
+    """How many rows of its recordings a query has read, by what it last reported."""
+    if not progress:
+        return 0
+    offsets = (json.loads(s["endOffset"] or "{}") for s in progress[-1]["sources"])
+    return sum(offset.get("row", 0) for offset in offsets)
 
 
 def _opened(flow: Flow, feeds: Mapping[str, str]) -> dict[str, Recording]:

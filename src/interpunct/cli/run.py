@@ -98,10 +98,9 @@ def _carry_out(
     if spark and arrival is not None:
         raise typer.BadParameter("--arrival is for runs in process; Spark's batches are the clock.")
     files = paths(feeds)
-    if checkpoint is not None:
-        Console(stderr=True).print("Running on Spark …")
-        outcome = on_spark(flow, files, checkpoint, out, lanes)
-    else:
-        with progress(flow.name) as report:
+    with progress(flow.name) as report:
+        if checkpoint is None:
             outcome = in_process(flow, files, arrival, out, report)
+        else:
+            outcome = on_spark(flow, files, checkpoint, out, lanes, report)
     show(outcome, as_json, rows)

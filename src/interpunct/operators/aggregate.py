@@ -214,7 +214,9 @@ class Aggregate(Operator):
     def purge(self, port: int, pattern: Pattern) -> int:
         del port
         before = self._panes.height
-        for pane in list(self._panes):
+        low, high = stretch(pattern.condition(self.inputs[0].schema.ordered_by)) or (None, None)
+        first, last = START_OF_TIME if low is None else low, END_OF_TIME if high is None else high
+        for pane in [p for p in self._panes if first <= p <= last]:
             rows = self._panes.get(pane)
             kept = rows.filter(~self._of_panes(pattern))
             if kept.height < rows.height:
