@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
 from interpunct.flow.graph import Graph
 from interpunct.model.errors import FeedbackError
 from interpunct.model.feedback import Feedback
@@ -21,6 +24,7 @@ from interpunct.model.schema import Schema
 from interpunct.operators.agreement import Agreement
 from interpunct.operators.state import DictState
 from interpunct.spark.channel import Channel, Message
+from interpunct.spark.wire import FEEDBACK
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,18 @@ class Courier:
     upstream: Mapping[str, Upstream] = field(default_factory=dict)
     _agreements: dict[str, Agreement] = field(default_factory=dict)
 
+    def carries(self) -> Column:
+        """Which rows that leave a batch are for the courier: feedback that somebody will hear."""
+        stream = F.col("stream")
+        sources = [f"{FEEDBACK}{name}:0" for name in self.upstream]
+        return stream.startswith(FEEDBACK) & ((F.col("rows") >= 0) | stream.isin(sources))
+
     def deliver(self, leaves: Iterable[Leaf]) -> None:
         for leaf in leaves:
             node = leaf.target.rsplit(":", 1)[0]
             if leaf.reader >= 0:
                 self.channel.send(Message(leaf.target, leaf.text, leaf.reader))
-            elif node in self.upstream:
+            else:
                 self._send_on(node, leaf)
 
     def _send_on(self, source: str, leaf: Leaf) -> None:

@@ -1,14 +1,14 @@
 """Writers: what `foreachBatch` does with the rows of each output, and the clock it sets.
 
 A function of the user's is called when there are rows, after the batch has been computed as a
-whole: it may look at as few of them as it likes. A writer of ours that takes every row is part of
-the one job of a batch.
+whole: it may look at as few of them as it likes. A writer of ours takes every row, so that where
+only one output has rows, to write it is the one job of a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from interpunct.spark.clock import WakeFile, Wanted
 from interpunct.spark.compile import Leaving
 from interpunct.spark.courier import Courier, Leaf
+from interpunct.spark.expectation import NOTHING, Expectation
 from interpunct.spark.wire import BEAT, FEEDBACK, PROOF, SINK, WAKE
 
 Writer = Callable[[DataFrame, int], None]
@@ -58,32 +59,64 @@ class Batches:
     wake: WakeFile
     provable: Sequence[str] = ()  # sources whose silence lanes may want proven
     courier: Courier | None = None
+    _expected: Expectation = field(default_factory=Expectation)
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
-        """Compute the batch by writing an output that takes all of it, or by counting; the other
-        outputs, if they turn out to have rows, from what is kept."""
-        names = list(self.writers)
-        first = next((n for n in names if isinstance(self.writers[n], Discard)), None)
-        seen = Observation()
+        """Write all outputs of a batch: as one job where its rows need not be kept, as it seems
+        from the last batches. If there is more after all, everything is computed and written
+        again, so that what was written is of the same run as the state that stays."""
+        alone = self._alone()
+        if alone is not None and self._in_one_job(rows, batch, alone):
+            return
         rows.persist()
         try:
-            observed = rows.observe(seen, *self._facts)
-            if first is None:
-                Discard()(observed.select("stream"), batch)
-            else:
-                self._write(observed, batch, first)
-            found = seen.get
-            for number, name in enumerate(names):
-                if name != first and found[str(number)]:
+            found = self._computed(rows, batch)
+            for name in self.writers:
+                if name == alone or name in self._found(found):
                     self._write(rows, batch, name)
-            self._tell_writers(found, batch)
-            self._carry(rows, found)
-            proofs = {n: found[f"{PROOF}{n}"] for n in self.provable}
-            self.wake.write(
-                Wanted(found["wake"], {n: m for n, m in proofs.items() if m is not None})
-            )
+            self._finish(rows, found, batch)
         finally:
             rows.unpersist()
+
+    def _alone(self) -> str | None:
+        """The output whose writing can be the one job; NOTHING where none is expected to have rows,
+        None where rows have to be kept."""
+        careless = [name for name, writer in self.writers.items() if isinstance(writer, Discard)]
+        alone = self._expected.alone(careless)
+        if alone in (None, NOTHING):
+            return alone
+        return alone if isinstance(self.writers.get(alone), Discard | Parquet) else None
+
+    def _in_one_job(self, rows: DataFrame, batch: int, alone: str) -> bool:
+        """Compute the batch and write this output; whether that was all."""
+        found = self._computed(rows, batch, alone)
+        if not self._found(found) <= {alone}:
+            return False
+        self._finish(rows, found, batch)
+        return True
+
+    def _computed(self, rows: DataFrame, batch: int, writing: str = NOTHING) -> Mapping[str, Any]:
+        """Compute the batch while writing an output, or for its own sake; what is known of it."""
+        seen = Observation()
+        observed = rows.observe(seen, *self._facts)
+        if writing == NOTHING:
+            Discard()(observed.select("stream"), batch)
+        else:
+            self._write(observed, batch, writing)
+        return seen.get
+
+    def _found(self, found: Mapping[str, Any]) -> set[str]:
+        """The outputs that have rows, and FEEDBACK if some is to be carried on."""
+        names = {name for number, name in enumerate(self.writers) if found[str(number)]}
+        return names | ({FEEDBACK} if found[FEEDBACK] else set())
+
+    def _finish(self, rows: DataFrame, found: Mapping[str, Any], batch: int) -> None:
+        """Tell everyone who has to know."""
+        self._expected.saw(self._found(found))
+        self._tell_writers(found, batch)
+        self._carry(rows, found)
+        proofs = {n: found[f"{PROOF}{n}"] for n in self.provable}
+        self.wake.write(Wanted(found["wake"], {n: m for n, m in proofs.items() if m is not None}))
 
     def _tell_writers(self, found: Mapping[str, Any], batch: int) -> None:
         """A writer that has a method `reached` hears the heartbeat its sink has come to."""
@@ -101,7 +134,7 @@ class Batches:
         if self.courier is None:
             return
         if found[FEEDBACK]:
-            said = rows.filter(F.col("stream").startswith(FEEDBACK))
+            said = rows.filter(self.courier.carries())
             kept = said.select("stream", "sender", "rows", "page").collect()
             self.courier.deliver(
                 Leaf(r.stream.removeprefix(FEEDBACK), r.sender, r.rows, bytes(r.page).decode())
@@ -129,7 +162,8 @@ class Batches:
             F.count(F.when(stream == name, F.lit(1))).alias(str(number))
             for number, name in enumerate(self.writers)
         ]
-        said = F.count(F.when(stream.startswith(FEEDBACK), F.lit(1))).alias(FEEDBACK)
+        carried = F.lit(False) if self.courier is None else self.courier.carries()
+        said = F.count(F.when(carried, F.lit(1))).alias(FEEDBACK)
         reached = [
             F.min(F.when(stream == f"{BEAT}{n}", F.col("greatest"))).alias(f"{BEAT}{n}")
             for n in self._sinks

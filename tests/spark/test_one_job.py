@@ -1,0 +1,70 @@
+"""A batch with one output is one job; where another output turns up after all, nothing is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import interpunct as ip
+from interpunct.spark.expectation import MEMORY
+from interpunct.spark.rows import spark_schema
+from interpunct.spark.writers import Batches
+from tests.spark.scenario import comparable, in_process, write_files
+from tests.spark.test_parity import read
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+DDL = "k bigint, ts bigint, v bigint"
+BATCHES = MEMORY + 4
+LATE_IN = MEMORY + 2  # the batch with a late tuple, when none is expected any more
+
+
+def flow() -> ip.Flow:
+    made = ip.Flow("one-job")
+    rows = made.source("rows", DDL, time=ip.external("ts", ip.bounds(skew=5), ets="never"))
+    made.sink("sums", rows.aggregate(by="k", every=10, total="sum(v)"))
+    return made
+
+
+def arrivals() -> list[dict[str, pl.DataFrame]]:
+    """Two windows' worth of tuples in each batch, and once one of long ago."""
+    found = []
+    for batch in range(BATCHES):
+        ticks = [3] * (batch == LATE_IN) + list(range(20 * batch, 20 * batch + 20))
+        found.append(pl.DataFrame({"k": [t % 3 for t in ticks], "ts": ticks, "v": ticks}))
+    return [{"rows": frame} for frame in found]
+
+
+def test_a_late_tuple_that_nobody_expected_is_written_and_so_is_all_else(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sufficed: list[bool] = []
+    in_one_job = Batches._in_one_job
+
+    def noted(self: Batches, rows: DataFrame, batch: int, alone: str) -> bool:
+        sufficed.append(in_one_job(self, rows, batch, alone))
+        return sufficed[-1]
+
+    monkeypatch.setattr(Batches, "_in_one_job", noted)
+    data = arrivals()
+    write_files(data, tmp_path)
+    (source,) = flow().graph.sources
+    stream = (
+        spark.readStream.schema(spark_schema(source.raw))
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(tmp_path / "rows"))
+    )
+    query = flow().start(
+        spark, {"rows": stream}, checkpoint=str(tmp_path / "checkpoint"),
+        sinks={"sums": tmp_path / "sums"}, trigger={"availableNow": True},
+    )  # fmt: skip
+    query.await_termination()
+    expected = in_process(flow(), data)
+    assert comparable(read(tmp_path / "sums")) == comparable(expected["sums"])
+    late = read(tmp_path / "checkpoint" / "late" / "rows")
+    assert comparable(late) == comparable(expected["late:rows"])
+    assert late.height == 1
+    assert sufficed == [True] * (LATE_IN - MEMORY) + [False]
