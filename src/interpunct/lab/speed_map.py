@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from interpunct.api import Flow
+from interpunct.model.errors import FlowError
 from interpunct.model.schema import to_ticks
 from interpunct.progress.clock import RealClock
 from interpunct.progress.timestamps import bounds, external
@@ -231,7 +232,13 @@ class Outcome:
 
 def outcome(race: Race) -> Outcome:
     """Read the written result back."""
-    rows = pl.read_parquet(race.plan.folder / "map" / "**/*.parquet")
+    written = sorted((race.plan.folder / "map").glob("**/*.parquet"))
+    if not written:
+        raise FlowError(
+            "speed map", f"rows within {race.plan.seconds} s", "none",
+            "The machine is busy: run it again when it is not, or longer (--seconds 160).",
+        )  # fmt: skip
+    rows = pl.read_parquet(written)
     probe = rows.filter(pl.col("n").is_not_null())
     speeds = probe.group_by("segment", pl.col("ts_right").alias("ts")).agg(
         pl.col("speed_right").first().alias("speed"), pl.col("n").first()

@@ -7,6 +7,7 @@ leaves open is fixed here, the same way for Polars and for Spark:
 - NaN equals NaN and is greater than every number, so ``≥ 50`` matches it; -0.0 equals 0.0;
 - integers, dates and timestamps are discrete: ``< 5`` is ``≤ 4``, and ``(3, 4)`` is empty.
 
+>>> from interpunct.model.comparisons import at_least, at_most, none_of
 >>> at_most(4).union(at_least(5)) == NOT_NULL
 True
 >>> at_most(9).intersect(none_of(3, 12))

@@ -61,6 +61,10 @@ class JsonFolder:
         files.create_dir(folder, recursive=True)
 
     def _open(self) -> tuple[fs.FileSystem, str]:
-        path = self.path if "://" in self.path else os.path.abspath(self.path)
-        files, folder = fs.FileSystem.from_uri(path.replace("file:///", "/"))
+        files, folder = fs.FileSystem.from_uri(absolute(self.path).replace("file:///", "/"))
         return files, folder
+
+
+def absolute(path: str) -> str:
+    """The path as it is here: a worker need not be in the folder in which the driver is."""
+    return path if "://" in path else os.path.abspath(path)

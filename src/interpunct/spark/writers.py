@@ -20,6 +20,7 @@ from interpunct.spark.clock import WakeFile, Wanted
 from interpunct.spark.compile import Leaving
 from interpunct.spark.courier import Courier, Leaf
 from interpunct.spark.expectation import NOTHING, Expectation
+from interpunct.spark.files import absolute
 from interpunct.spark.wire import BEAT, FEEDBACK, PROOF, SINK, WAKE
 
 Writer = Callable[[DataFrame, int], None]
@@ -47,7 +48,7 @@ class Discard:
 
 def writer(target: str | Path | Writer) -> Writer:
     """A path stands for Parquet; a function is called with each batch's rows and its number."""
-    return target if callable(target) else Parquet(str(target))
+    return target if callable(target) else Parquet(absolute(str(target)))
 
 
 @dataclass
