@@ -14,6 +14,7 @@ import interpunct as ip
 from interpunct.model.elements import Row, elements, insert, stable
 from interpunct.model.pattern import Pattern
 from interpunct.model.tdb import equivalent, tdb, violations
+from interpunct.operators.contract import Emission
 from interpunct.testing.compatibility import Watch
 from interpunct.testing.revisable import SCHEMA, mixed
 
@@ -105,6 +106,73 @@ def test_only_slower_inputs_are_told_and_only_when_the_output_moves(variant: str
     assert relays(0, insert("A", 6, 12), stable(20)) == [1, 2]
     assert relays(1, insert("A", 6, 12), stable(20)) == []
     assert relays(1, stable(30)) == [0, 2]
+
+
+class Tree:
+    """Two merges of two inputs each below one merge; the four inputs do what they are told."""
+
+    def __init__(self, below: str, above: str) -> None:
+        self.inner = [Merging(below, 2) for _ in range(2)]
+        self.outer = Merging(above, 2)
+        self.outer.merge.fast_forward = True
+        for run in self.inner:
+            run.merge.fast_forward = True
+        self.told: list[list[Pattern]] = [[] for _ in range(4)]
+        self.spared = 0
+
+    def arrive(self, leaf: int, row: Row) -> None:
+        frame = elements(SCHEMA, [row])
+        for pattern in self.told[leaf]:
+            frame = frame.filter(~pattern.mask(frame))
+        self.spared += 1 - frame.height
+        if not frame.height:
+            return
+        side, port = divmod(leaf, 2)
+        emission = self.inner[side].merge.accept(port, ip.Page(SCHEMA, frame))
+        self._tell(side, emission)
+        for _, page in emission.pages:
+            above = self.outer.merge.accept(side, page)
+            self.outer.log += [out.frame for _, out in above.pages]
+            for slower, feedback in above.relays:
+                self._tell(slower, self.inner[slower].merge.on_feedback(feedback))
+
+    def _tell(self, side: int, emission: Emission) -> None:
+        for port, feedback in emission.relays:
+            self.told[2 * side + port].append(feedback.pattern)
+
+
+TREES = [("R3", "R3"), ("R3-", "R3"), ("R2", "R2"), ("R2", "R3"), ("R0", "R0"), ("R1", "R1"),
+         ("R4", "R4"), ("R3", "R4")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("below", "above"), TREES)
+@given(seed=seeds)
+@settings(max_examples=8)
+def test_a_merge_beneath_a_merge_tells_its_own_inputs(below: str, above: str, seed: int) -> None:
+    random = Random(seed)
+    events = reference(below, random)
+    streams = [told(below, events, random) for _ in range(4)]
+    tree = Tree(below, above)
+    for leaf, row in mixed(streams, random, [random.choice([0, 3, 20]) for _ in streams]):
+        tree.arrive(leaf, row)
+    for run in (tree.outer, *tree.inner):
+        assert not run.merge.reports(), run.merge.reports()
+    assert not violations(SCHEMA, tree.outer.output, keyed=above not in ("R1", "R4"))
+    assert equivalent(SCHEMA, tree.outer.output, as_stream(events))
+
+
+@pytest.mark.parametrize(("below", "above"), TREES)
+def test_what_a_merge_relays_reaches_inputs_that_its_own_stable_would_not_have(
+    below: str, above: str
+) -> None:
+    tree = Tree(below, above)
+    for leaf, row in ((0, insert("A", 6, 9)), (0, stable(20)), (2, insert("A", 6, 9))):
+        tree.arrive(leaf, row)
+    assert bool(tree.told[2]) is (below != "R4" and (below, above) != ("R3", "R4"))
+    tree.arrive(2, insert("B", 7, 9))  # a liar's, or late: nobody wants it
+    tree.arrive(3, stable(30))
+    assert not tree.inner[1].merge.reports(), "input 3 has left out A as it was told"
+    assert tdb(SCHEMA, tree.outer.output).rows() == [(6, 9, "A")]
 
 
 def test_what_began_in_the_past_and_ends_later_is_still_awaited() -> None:

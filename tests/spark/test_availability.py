@@ -19,9 +19,10 @@ from typer.testing import CliRunner
 
 import interpunct as ip
 from interpunct.cli.main import app
-from interpunct.cli.replica_process import Job, checkpoint_of
+from interpunct.cli.replica_process import Job
 from interpunct.cli.replicas import POLL, Home, ended
 from interpunct.spark.merge_tables import MANIFEST, read_table
+from interpunct.spark.replica import checkpoint_of
 from tests.spark import availability_job
 from tests.spark.streams import SECOND, T0, write
 
@@ -35,7 +36,7 @@ pytestmark = [
 JOB = Path(availability_job.__file__)
 CLOSING = T0 + 3600 * SECOND
 DISORDER = 15 * SECOND  # half of what the job's bounds allow
-PATIENCE = 600  # looks, each POLL seconds after the one before
+PATIENCE = 1500  # looks, each POLL seconds after the one before
 
 REWRITTEN = """
 from tests.spark.availability_job import DDL, feeds

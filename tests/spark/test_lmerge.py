@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from random import Random
 
@@ -11,9 +14,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from typer.testing import CliRunner
 
 import interpunct as ip
+from interpunct.cli.main import app
 from interpunct.model.element_forms import changes_schema
 from interpunct.model.elements import Row, element_schema, elements, insert, stable
 from interpunct.model.errors import FeedError, FlowError, SchemaError
@@ -22,7 +28,12 @@ from interpunct.model.properties import Properties
 from interpunct.model.schema import END_OF_TIME, Schema
 from interpunct.model.tdb import equivalent, last_stable, tdb, violations
 from interpunct.operators.lmerge_policy import MergePolicy
+from interpunct.spark.lanes import lane_ids, lane_of
 from interpunct.spark.lmerge_batches import ATTACH, DETACH, net
+from interpunct.spark.replica import ElementFiles, checkpoint_of, elements_of, merger_checkpoint
+from interpunct.spark.replica import merged as replicas_merged
+from interpunct.spark.rows import spark_schema
+from interpunct.testing.compatibility import Watch
 from interpunct.testing.revisable import SCHEMA, Event, Telling, from_time, in_order, retold, table
 from tests.spark.streams import Delivered, read, run, write
 
@@ -32,6 +43,7 @@ pytestmark = [
 ]
 
 KEYED = Properties(insert_only=False, keyed=True)
+SKEW = ip.bounds(skew=0)
 SCHEMA_KV = element_schema(Schema.of("k string, v bigint"))
 
 
@@ -44,11 +56,12 @@ def parts(rows: Sequence[Row], random: Random, most: int = 3) -> list[pl.DataFra
 
 def output(delivered: Delivered) -> pl.DataFrame:
     """What came out: of each batch the elements and then the stables, as a stream."""
-    frames = [SCHEMA.empty()]
-    for batch in sorted(delivered.batches):
-        rows = [tuple(r) for r in delivered.batches[batch]]
-        frames.append(elements(SCHEMA, sorted(rows, key=lambda r: r[0] == "stable")))
-    return pl.concat(frames)
+    return pl.concat([SCHEMA.empty(), *(in_batch(delivered, b) for b in sorted(delivered.batches))])
+
+
+def in_batch(delivered: Delivered, batch: int) -> pl.DataFrame:
+    rows = [tuple(r) for r in delivered.batches[batch]]
+    return elements(SCHEMA, sorted(rows, key=lambda r: r[0] == "stable"))
 
 
 def reference(events: Sequence[Event]) -> pl.DataFrame:
@@ -62,42 +75,87 @@ def check(delivered: Delivered, events: Sequence[Event], *, keyed: bool = True) 
     assert last_stable(found) == END_OF_TIME
 
 
-CASES = [
-    pytest.param("R3", KEYED, "first", id="R3 first"),
-    pytest.param(None, Properties(insert_only=False), "first", id="R4 by default"),
-    pytest.param("R3", KEYED, MergePolicy("every"), id="R3 every adjust"),
-    pytest.param("R4", KEYED, MergePolicy(inserts="half-frozen", stable_lag=2), id="R4 late"),
-    pytest.param(None, KEYED, 0.5, id="quorum"),
-]
+@dataclass(frozen=True)
+class Case:
+    """A merge of random replicas: what it is told of them, and how it is to put them out."""
+
+    properties: Properties
+    variant: str | None = None
+    policy: str | float | MergePolicy = "first"
+
+    @property
+    def keyed(self) -> bool:
+        return self.properties.keyed or self.properties.strict
+
+    def events(self, random: Random) -> list[Event]:
+        strict = self.properties.strict
+        return table(random, 20, duplicates=not self.keyed, distinct_starts=strict)
+
+    def told(self, events: Sequence[Event], random: Random, disorder: int) -> list[Row]:
+        if self.properties.insert_only:
+            return in_order(events, random, shuffled_ties=True)
+        return retold(events, random, Telling(disorder=disorder))
 
 
-@pytest.mark.parametrize(("variant", "properties", "policy"), CASES)
-def test_the_merge_of_random_replicas_has_their_table(
-    spark: SparkSession,
-    tmp_path: Path,
-    variant: str | None,
-    properties: Properties,
-    policy: str | float | MergePolicy,
+CASES = {
+    "R0": Case(Properties(strict=True), "R0"),
+    "R2": Case(Properties(ordered=True, keyed=True)),
+    "R3": Case(KEYED, "R3"),
+    "R3 every adjust": Case(KEYED, "R3", MergePolicy("every")),
+    "R3 quorum": Case(KEYED, policy=0.5),
+    "R3-": Case(KEYED, "R3-"),
+    "R4": Case(Properties(insert_only=False)),
+    "R4 late": Case(KEYED, "R4", MergePolicy(inserts="half-frozen", stable_lag=2)),
+}
+
+
+@dataclass
+class Merged:
+    """What two replicas told, batch by batch, and what the merge of them put out in each."""
+
+    case: Case
+    events: list[Event]
+    told: list[list[pl.DataFrame]]
+    delivered: Delivered
+
+
+@pytest.fixture(scope="module")
+def merged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Merged]:
+    """All cases in one query, which costs hardly more than one: the name goes with the rows."""
+    folder = tmp_path_factory.mktemp("cases")
+    made, outs = {}, []
+    for name, case in CASES.items():
+        random = Random(5)
+        events = case.events(random)
+        told = [parts(case.told(events, random, d), random) for d in (3, 9)]
+        frames = [read(spark, write(folder / name / str(n), t)) for n, t in enumerate(told)]
+        out = ip.lmerge(
+            *frames, variant=case.variant, properties=case.properties, policy=case.policy
+        )
+        made[name] = Merged(case, events, told, Delivered())
+        outs.append(out.withColumn("case", F.lit(name)))
+    everything = run(reduce(DataFrame.union, outs), folder / "checkpoint")
+    for batch, rows in everything.batches.items():
+        for name, found in made.items():
+            found.delivered.batches[batch] = [r[:-1] for r in rows if r["case"] == name]
+    return made
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_merge_of_random_replicas_is_compatible_after_every_batch_and_has_their_table(
+    merged: dict[str, Merged], name: str
 ) -> None:
-    random = Random(5)
-    events = table(random, 24, duplicates=not properties.keyed)
-    told = [retold(events, random, Telling(disorder=d)) for d in (3, 9)]
-    frames = [
-        read(spark, write(tmp_path / str(n), parts(rows, random))) for n, rows in enumerate(told)
-    ]
-    merged = ip.lmerge(*frames, variant=variant, properties=properties, policy=policy)
-    check(run(merged, tmp_path / "checkpoint"), events, keyed=properties.keyed)
-
-
-def test_ordered_replicas_take_the_cheap_variant(spark: SparkSession, tmp_path: Path) -> None:
-    random = Random(6)
-    events = table(random, 16)
-    told = [in_order(events, random, shuffled_ties=True) for _ in range(2)]
-    frames = [
-        read(spark, write(tmp_path / str(n), parts(rows, random))) for n, rows in enumerate(told)
-    ]
-    merged = ip.lmerge(*frames, properties=Properties(ordered=True, keyed=True))
-    check(run(merged, tmp_path / "checkpoint"), events)
+    """C1 to C3 of section III-C, by the public checker; within a batch nothing has an order."""
+    found = merged[name]
+    watch = Watch(len(found.told), keyed=found.case.keyed)
+    for batch in sorted(found.delivered.batches):
+        for port, frames in enumerate(found.told):
+            for row in frames[batch].rows() if batch < len(frames) else ():
+                watch.arrives(port, row)
+        for row in in_batch(found.delivered, batch).rows():
+            watch.emits(row)
+        assert not watch.faults(), (batch, watch.faults())
+    check(found.delivered, found.events, keyed=found.case.keyed)
 
 
 def test_an_input_that_comes_later_takes_over_without_a_restart(
@@ -116,17 +174,91 @@ def test_an_input_that_comes_later_takes_over_without_a_restart(
     check(run(merged, tmp_path / "checkpoint"), early + late)
 
 
-def test_an_input_that_contradicts_a_frozen_fact_is_not_believed(
+def payload_in(lane: int) -> str:
+    """One whose events go to this lane."""
+    payloads = pl.DataFrame({"p": list("ABCDEFGH")})
+    return str(payloads.filter(lane_of(payloads, ["p"], 2) == lane)[0, 0])
+
+
+def test_an_input_that_one_lane_does_not_believe_is_believed_by_none(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    honest = [[insert("A", 1, 4), stable(8)], [insert("B", 9, 12)], [stable("∞")]]
-    liar = [[insert("A", 1, 4), stable(5)], [insert("E", 2, 3)], [insert("E", 20, 30)]]
+    """In batch 1 it breaks its own stable, which the first lane sees. What it says after that to
+    the other lane, an event that never was and a stable over one that is to come, counts for
+    nothing."""
+    here, there = payload_in(0), payload_in(1)
+    honest = [[insert(here, 1, 4), stable(8)], [insert(there, 9, 12)], [stable(15)],
+              [insert(there, 20, 25), stable("∞")]]  # fmt: skip
+    liar = [[insert(here, 1, 4), stable(5)], [insert(here, 2, 3)],
+            [insert(there, 21, 22), stable(30)], [insert(there, 31, 32)]]  # fmt: skip
     frames = [
         read(spark, write(tmp_path / str(n), [elements(SCHEMA, rows) for rows in told]))
         for n, told in enumerate((honest, liar))
     ]
-    delivered = run(ip.lmerge(*frames, properties=KEYED), tmp_path / "checkpoint")
-    check(delivered, [("A", 1, 4), ("B", 9, 12)])
+    checkpoint = tmp_path / "checkpoint"
+    merged = ip.lmerge(*frames, properties=KEYED, checkpoint=str(checkpoint))
+    delivered = run(merged, checkpoint)
+    check(delivered, [(here, 1, 4), (there, 9, 12), (there, 20, 25)])
+    (report,) = ip.quarantined(str(checkpoint))
+    assert (report.input, report.batch, report.lane) == ("1", 1, lane_ids(2)[0])
+    assert report.element == f"insert({here}, 2, 3)"
+    assert report.contradicts == "its own stable"
+    said = CliRunner().invoke(app, ["status", str(checkpoint), "--json"])
+    assert json.loads(said.stdout)["quarantined"] == [asdict(report)]
+
+
+def test_what_a_merge_needs_no_more_a_slow_replica_below_another_merge_leaves_out(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Section V-D through three queries: slow replica, its merger, and a merge with a fast input,
+    whose stable goes down to the replica's source."""
+    flow = ip.Flow("counts")
+    rows = flow.source("rows", "ts bigint, k bigint", time=ip.external("ts", SKEW, ets="never"))
+    flow.sink("counts", rows.aggregate(by="k", every=10, n="count(*)", name="count"))
+    sink = flow.graph.sinks[0].streams[0].schema
+    schema, home = elements_of(sink), tmp_path / "home"
+
+    def given(*ticks: int) -> pl.DataFrame:
+        return pl.DataFrame({"ts": ticks, "k": [t % 2 for t in ticks]})
+
+    (tmp_path / "in").mkdir()
+    events = [((k, 5), vs, vs + 1) for vs in range(0, 100, 10) for k in (0, 1)]
+    fast = elements(schema, [*(insert(*e) for e in events), stable(91)])
+    feed = spark.readStream.schema("ts bigint, k bigint").parquet(str(tmp_path / "in"))
+    slow = flow.start(
+        spark, {"rows": feed}, checkpoint=str(checkpoint_of(home, "slow")),
+        sinks={"counts": ElementFiles(home, "slow", sink)},
+    )  # fmt: skip
+    inner = (
+        replicas_merged(spark, home, sink)
+        .writeStream.option("checkpointLocation", str(merger_checkpoint(home)))
+        .start(str(tmp_path / "inner"))
+    )
+    told = spark.readStream.schema(spark_schema(schema)).parquet(str(tmp_path / "inner"))
+    outer = ip.lmerge(
+        read(spark, write(tmp_path / "fast", [fast])), told, properties=KEYED,
+        checkpoint=str(tmp_path / "outer"),
+        upstream={1: ip.upstream(str(merger_checkpoint(home)), sink="merged")},
+    )  # fmt: skip
+    delivered = Delivered()
+    try:
+        for number, ticks in enumerate((range(20), range(20, 40), range(40, 100), [1000])):
+            write(tmp_path / "in", [given(*ticks)], first=number)
+            slow.query.processAllAvailable()
+            inner.processAllAvailable()
+            if number in (0, 3):
+                run(outer, tmp_path / "outer", delivered)
+        spared = sum(slow.skipped()["rows"].values())
+    finally:
+        slow.stop()
+        inner.stop()
+    assert spared == 50, "the windows from 40 to 89, of which 90 is the last that is needed"
+    assert ip.quarantined(str(merger_checkpoint(home))) == []
+    assert ip.quarantined(str(tmp_path / "outer")) == []
+    found = [tuple(r) for b in delivered.batches.values() for r in b]
+    assert equivalent(
+        schema, elements(schema, found), elements(schema, [insert(*e) for e in events])
+    )
 
 
 CHANGES = changes_schema(SCHEMA_KV)

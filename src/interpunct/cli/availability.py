@@ -16,18 +16,18 @@ from typing import Annotated, Any
 
 import typer
 
+from interpunct.cli.options import Json
 from interpunct.model.errors import FlowError
 
 _Home = Annotated[Path, typer.Argument(help="The folder of the replicated query.")]
 _JobFile = Annotated[Path, typer.Argument(help="A Python file: flow() and feeds(spark, replica).")]
-_Json = Annotated[bool, typer.Option("--json", help="Pure JSON on stdout.")]
 
 
 def standby(
     home: _Home,
     job: _JobFile,
     name: Annotated[str, typer.Option(help="The replica's name.")] = "standby",
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
     """Start a replica of a job as a process of its own, and the merger if there is none; a replica
     that was killed goes on where it was.
@@ -49,7 +49,7 @@ def jumpstart(
     job: _JobFile,
     old: Annotated[str, typer.Option("--from", help="The replica whose checkpoint is copied.")],
     name: Annotated[str, typer.Option(help="The new replica's name.")] = "jumpstarted",
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
     """Start a replica from a copy of another's checkpoint, which may be running: it counts once the
     table is stable up to where it begins.
@@ -75,7 +75,7 @@ def cutover(
     job: _JobFile,
     old: Annotated[str, typer.Option("--from", help="The replica that is to end.")],
     name: Annotated[str, typer.Option(help="The new replica's name.")] = "rewritten",
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
     """Start a rewritten job, wait until it has come as far as the replica it replaces, and end that
     one.
@@ -99,7 +99,8 @@ def cutover(
     place.wait(process, name, lambda: place.pid_of(old) is None)
     ElementFiles(home, old, schema).detach()
     said = {"replica": name, "pid": process.pid, "stopped": old, "stable": passed,
-            "longest_silence_s": round(place.longest_silence(), 3)}  # fmt: skip
+            "longest_silence_s": round(place.longest_silence(), 3),
+            "quarantined": place.quarantined()}  # fmt: skip
     _say(said, as_json)
 
 

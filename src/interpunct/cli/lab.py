@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from interpunct.cli import lab_tables as tables
+from interpunct.cli.options import Json, NoPlot, Plot, Seed, Workers
 from interpunct.cli.shell import Commands, carry_out
 from interpunct.lab import bench as benchmark
 from interpunct.lab import ets_latency as latency
@@ -21,14 +22,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Experiments.\n\nExample: interpunct lab ets-latency --seconds 10",
 )
-
-Json = Annotated[bool, typer.Option("--json", help="Pure JSON on stdout.")]
-Plot = Annotated[Path | None, typer.Option("--plot", help="Where to write the figure (PNG).")]
-NoPlot = Annotated[bool, typer.Option("--no-plot", help="Write no figure.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of the random arrivals and values.")]
-Workers = Annotated[
-    int, typer.Option("--workers", min=0, help="Processes that simulate; 0 for none but this one.")
-]
 
 
 @app.command("ets-latency")

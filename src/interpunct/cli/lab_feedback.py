@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from interpunct.cli import lab_tables as tables
-from interpunct.cli.lab import Json, NoPlot, Plot, Seed
+from interpunct.cli.options import Json, NoPlot, Plot, Seed, Spark
 from interpunct.cli.shell import carry_out
 
 
@@ -73,7 +73,7 @@ def speedmap(
         Path | None,
         typer.Option("--data", help="The Aarhus recording (Parquet), or its directory."),
     ] = None,
-    spark: Annotated[bool, typer.Option("--spark", help="On Spark as well.")] = False,
+    spark: Spark = False,
     seed: Seed = 1,
     as_json: Json = False,
     plot: Plot = None,

@@ -10,22 +10,18 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from interpunct.cli.lab import Json, NoPlot, Plot, Seed
+from interpunct.cli.options import Elements, Json, NoPlot, Plot, Repeat, Seed, Spark
 from interpunct.cli.shell import Experiment, carry_out
 
 Seconds = Annotated[int, typer.Option("--seconds", min=23, help="Of the streams.")]
 
 
 def lmerge_variants(
-    elements: Annotated[
-        int, typer.Option("--elements", min=1000, help="Of all inputs together.")
-    ] = 200_000,
+    elements: Elements = 200_000,
     page: Annotated[
         int, typer.Option("--page", min=1, help="Elements that arrive at once.")
     ] = 1000,
-    repeat: Annotated[
-        int, typer.Option("--repeat", min=1, help="Timed runs of each, of which the best counts.")
-    ] = 3,
+    repeat: Repeat = 3,
     seed: Seed = 1,
     as_json: Json = False,
     plot: Plot = None,
@@ -83,12 +79,8 @@ def lmerge_chattiness(
 
 
 def lmerge_stable(
-    elements: Annotated[
-        int, typer.Option("--elements", min=1000, help="Of all inputs together.")
-    ] = 100_000,
-    repeat: Annotated[
-        int, typer.Option("--repeat", min=1, help="Timed runs of each, of which the best counts.")
-    ] = 3,
+    elements: Elements = 100_000,
+    repeat: Repeat = 3,
     seed: Seed = 1,
     as_json: Json = False,
     plot: Plot = None,
@@ -193,16 +185,19 @@ def lmerge_outages(
     changes: Annotated[
         int | None, typer.Option("--changes", min=1000, help="From its beginning; else all.")
     ] = None,
+    spark: Spark = False,
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
     """Two replicas of a change log of power outages, merged to the log's own final state.
 
+    On Spark about a minute more.
+
     Example: interpunct lab lmerge-outages --changes 40000 --json
     """
     from interpunct.lab import lmerge_outages as outages
 
-    run = partial(outages.lmerge_outages, outages.Setup(log, changes, seed=seed))
+    run = partial(outages.lmerge_outages, outages.Setup(log, changes, seed=seed, spark=spark))
     carry_out("lmerge-outages", run, _table("Outages of two replicas"), as_json)
 
 

@@ -58,7 +58,7 @@ class Job:
 
 def run_replica(home: Path, job: Job, name: str) -> None:
     """The job, with elements instead of its sink, until the process is ended."""
-    from interpunct.spark.replica import ElementFiles
+    from interpunct.spark.replica import ElementFiles, checkpoint_of
 
     spark = session(LANES)
     query = job.flow.start(
@@ -73,18 +73,13 @@ def run_merger(home: Path, job: Job) -> None:
     """One table from all replicas, until the process is ended."""
     from interpunct.spark.merge_sink import MergedTable
     from interpunct.spark.merge_tables import ParquetTable
-    from interpunct.spark.replica import merged
+    from interpunct.spark.replica import merged, merger_checkpoint
 
     rows = merged(session(LANES), home, job.schema, lanes=LANES)
     table = MergedTable(home / "ledger", ParquetTable(home / "table"))
     stream = rows.writeStream.foreachBatch(table)
-    stream.option(
-        "checkpointLocation", str(home / "merger" / "checkpoint")
-    ).start().awaitTermination()
-
-
-def checkpoint_of(home: Path, name: str) -> Path:
-    return home / "replicas" / name / "checkpoint"
+    stream = stream.option("checkpointLocation", str(merger_checkpoint(home)))
+    stream.start().awaitTermination()
 
 
 def main(kind: str, home: str, job: str, *name: str) -> None:

@@ -17,13 +17,20 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from interpunct.cli.replica_process import Job, checkpoint_of
+from interpunct.cli.replica_process import Job
 from interpunct.model.errors import FlowError
-from interpunct.spark.replica import ElementFiles, guaranteed_after, stable_of
+from interpunct.spark.lmerge import quarantined
+from interpunct.spark.merge_ledger import progress
+from interpunct.spark.replica import (
+    ElementFiles,
+    checkpoint_of,
+    guaranteed_after,
+    merger_checkpoint,
+    stable_of,
+)
 
 POLL = 0.2  # seconds from one look at what a process has told to the next
 ATTEMPTS = 5  # to copy a checkpoint in which a running query clears away
@@ -119,8 +126,12 @@ class Home:
 
     def longest_silence(self) -> float:
         """The longest time, in seconds, from one batch that changed the table to the next."""
-        times = sorted(p.stat().st_mtime for p in (self.path / "ledger").glob("*.parquet"))
-        return max((b - a for a, b in pairwise(times)), default=0.0)
+        return progress(self.path / "ledger").silence / 1e6
+
+    def quarantined(self) -> dict[str, str]:
+        """The replicas that the merger does not believe, and what each did last."""
+        found = quarantined(str(merger_checkpoint(self.path)))
+        return {q.input: f"{q.element} contradicts {q.contradicts}" for q in found}
 
     def log_of(self, name: str) -> str:
         return str(self.path / "replicas" / name / "log")

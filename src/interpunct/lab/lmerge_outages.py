@@ -11,10 +11,12 @@ are open in it must be those that are open when the changes are applied one afte
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
@@ -40,6 +42,7 @@ SCHEMA = element_schema(
     "timestamp_ntz",
 )
 KEYED = Stream(SCHEMA, Properties(insert_only=False, keyed=True))
+LANES, BATCHES = 2, 12  # on Spark
 LATEST = 7_200_000_000  # microseconds that a change of the second replica may be late
 
 
@@ -51,6 +54,7 @@ class Setup:
     changes: int | None = None
     pages: tuple[int, int] = (60, 150)
     seed: int = 1
+    spark: bool = False  # whether the same is done on Spark as well
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,16 @@ class LmergeOutages:
     quarantined: int
     same_table: bool
     same_state: bool
+    on_spark: bool | None = None  # whether the table of the merge on Spark is that of the log
 
     def expected(self) -> dict[str, bool]:
+        spark = {} if self.on_spark is None else {"and_so_it_is_on_spark": self.on_spark}
         return {
             "merged_table_is_that_of_the_log": self.same_table,
             "open_outages_are_those_of_the_log": self.same_state,
             "both_replicas_led": min(self.leads) > 0,
             "nobody_was_quarantined": self.quarantined == 0,
+            **spark,
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -110,10 +117,39 @@ def lmerge_outages(setup: Setup, report: Report = silent) -> LmergeOutages:
     merged, (whole, _) = stacked(out), from_changes(SCHEMA, log, [KEY])
     table = tdb(SCHEMA, merged)
     still = table.filter(ticks(table, VE) == infinity(SCHEMA)).drop(VS, VE)
+    again = _on_spark(streams, whole) if setup.spark else None
     return LmergeOutages(
-        setup, log.height, table.height, still.height, (leads[0], leads[1]),
-        len(merge.reports()), equivalent(SCHEMA, merged, whole), _alike(still, open_outages(log)),
+        setup, log.height, table.height, still.height, (leads[0], leads[1]), len(merge.reports()),
+        equivalent(SCHEMA, merged, whole), _alike(still, open_outages(log)), again,
     )  # fmt: skip
+
+
+def _on_spark(streams: list[list[Page]], whole: pl.DataFrame) -> bool:
+    """The same pages as files, a few of each replica in a batch, into a table that is the log's."""
+    from interpunct.spark.lmerge import lmerge as merged
+    from interpunct.spark.merge_sink import MergedTable
+    from interpunct.spark.merge_tables import ParquetTable, read_table
+    from interpunct.spark.rows import spark_schema
+    from interpunct.spark.session import session
+
+    spark = session(LANES)
+    with TemporaryDirectory() as folder:
+        frames = []
+        for number, pages in enumerate(streams):
+            place = Path(folder) / str(number)
+            place.mkdir()
+            for at, page in enumerate(pages):
+                page.frame.write_parquet(place / f"{at:05d}.parquet")
+                os.utime(place / f"{at:05d}.parquet", (at, at))  # the order in which Spark reads
+            reader = spark.readStream.schema(spark_schema(SCHEMA))
+            most = -(-len(pages) // BATCHES)
+            frames.append(reader.option("maxFilesPerTrigger", most).parquet(str(place)))
+        table = MergedTable(Path(folder) / "ledger", ParquetTable(Path(folder) / "table"))
+        out = merged(*frames, properties=KEYED.properties, lanes=LANES)
+        stream = out.writeStream.foreachBatch(table).trigger(availableNow=True)
+        stream.option("checkpointLocation", f"{folder}/checkpoint").start().awaitTermination()
+        found = read_table(Path(folder) / "table")
+    return _alike(found, tdb(SCHEMA, whole))
 
 
 def read_log(setup: Setup) -> pl.DataFrame:

@@ -43,7 +43,7 @@ from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME, to_ticks
 from interpunct.operators.contract import Emission, Operator, Stream
-from interpunct.operators.lmerge_fast_forward import passed
+from interpunct.operators.lmerge_fast_forward import last_of, passed, relayed
 from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.operators.lmerge_rows import Batch, Flags, Output, running
 from interpunct.operators.responses import Response, at_output
@@ -100,10 +100,15 @@ class LogicalMerge(Operator):
         initial = {
             "max_stable": START_OF_TIME, "leader": 0, "followed": None,
             "seats": [asdict(Seat()) for _ in inputs], "reports": [], "ignored": 0,
+            "forgone": START_OF_TIME,
         }  # fmt: skip
         self._record = Record(self.state, "lmerge", initial)
         self._seats = [Seat(**s) for s in self._record["seats"]]
         self.inputs += (inputs[0],) * (len(self._seats) - len(inputs))
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make what the variant keeps beside the seats, which are there."""
 
     def _properties(self, inputs: Sequence[Stream]) -> Properties:
         """What is known of the output: it is revised, even where no input is."""
@@ -135,7 +140,7 @@ class LogicalMerge(Operator):
     def _hurried(self) -> list[tuple[int, Feedback]]:
         """Slower inputs are told which elements nobody needs any more (section V-D)."""
         patterns = passed(self.output, self.max_stable, self.variant)
-        slower = [p for p, s in enumerate(self._seats) if s.heard and s.stable < self.max_stable]
+        slower = [p for p in range(len(self._seats)) if self._behind(p, self.max_stable)]
         return [(p, Feedback(Intent.ASSUMED, pattern)) for p in slower for pattern in patterns]
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
@@ -143,8 +148,31 @@ class LogicalMerge(Operator):
         return Emission()
 
     def characterise(self, pattern: Pattern, port: int) -> Response:
-        """Only the output is guarded: an input kept from showing an event would deny it."""
-        return at_output("¬[…]", pattern, port)
+        """The output is guarded: an input kept from showing an event would deny it. Only of the
+        past, where nothing can be denied any more, are the inputs told (`forgone`)."""
+        told = relayed(self.output, pattern, self.variant)
+        if told is None:
+            return at_output("¬[…]", pattern, port)
+        inputs = dict.fromkeys(range(len(self.inputs)), told)
+        return Response("¬[past]", guard_output={port: pattern}, propagate=inputs)
+
+    def on_feedback(self, feedback: Feedback, port: int = 0) -> Emission:
+        emission = super().on_feedback(feedback, port)
+        if feedback.intent is Intent.ASSUMED and emission.relays:
+            past = last_of(feedback.pattern) + 1
+            self._record["forgone"] = max(self.forgone, past)
+            emission.relays = [(p, f) for p, f in emission.relays if self._behind(p, past)]
+        return emission
+
+    @property
+    def forgone(self) -> int:
+        """Before this time whoever reads the output needs nothing, and inputs may leave out what
+        ended; so until the output is stable so far, none of them denies anything by it."""
+        at: int = self._record["forgone"]
+        return at
+
+    def _behind(self, port: int, at: int) -> bool:
+        return self._seats[port].heard and self._seats[port].stable < at
 
     @abstractmethod
     def _merge(self, port: int, batch: Batch, out: Output) -> None:
@@ -264,6 +292,10 @@ class LogicalMerge(Operator):
 
     def status(self, port: int) -> str:
         return self._seats[port].status
+
+    def stable_of(self, port: int) -> int:
+        """How far an input says that it is stable."""
+        return self._seats[port].stable
 
     def reports(self) -> list[Report]:
         """Why inputs were quarantined, the last hundred times."""

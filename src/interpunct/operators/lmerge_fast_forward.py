@@ -6,8 +6,8 @@
 Elements before what is stable are ignored by the merge, so a plan that is slower does for nothing
 what it does to make them. Told so, it need not: its operators guard against such elements, drop
 what they hold for them, and tell those below, so that the plan catches up and may lead (LMerge
-section V-D). An event that began before the stable but ends after it is still awaited, since its
-end may still come from that plan.
+section V-D); a merge among them tells its own inputs. An event that began before the stable but
+ends after it is still awaited, since its end may still come from that plan.
 
 How much can be said depends on what the merge does with it. Without revisions only the start of an
 event counts. Where (Vs, payload) is a key an element that takes the end of an event back to before
@@ -28,7 +28,7 @@ from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema
 from interpunct.model.ticks import stretch
 
-ORDERED = ("R0", "R1", "R2")
+ORDERED, KEYED = ("R0", "R1", "R2"), ("R3", "R3-")
 
 
 def passed(schema: Schema, stable: int, variant: str) -> list[Pattern]:
@@ -37,7 +37,7 @@ def passed(schema: Schema, stable: int, variant: str) -> list[Pattern]:
     before = Range(high=schema.with_time(VS).value_of(last))
     if variant in ORDERED:
         return [_pattern(schema, INSERT, {VS: before})]
-    if variant == "R3":
+    if variant in KEYED:
         return [Pattern(schema, {VS: before, VE: before})]
     return [
         _pattern(schema, INSERT, {VS: before, VE: before}),
@@ -47,6 +47,34 @@ def passed(schema: Schema, stable: int, variant: str) -> list[Pattern]:
 
 def _pattern(schema: Schema, kind: str, times: dict[str, Condition]) -> Pattern:
     return Pattern(schema, {KIND: OneOf((kind,)), **times})
+
+
+def last_of(pattern: Pattern) -> int:
+    """The last Vs of which a pattern about the past speaks."""
+    ticks = stretch(pattern.condition(VS))
+    assert ticks is not None
+    assert ticks[1] is not None
+    return ticks[1]
+
+
+def relayed(schema: Schema, pattern: Pattern, variant: str) -> Pattern | None:
+    """What a merge of this kind tells its inputs that hears this of its own output: as much as it
+    would tell them if its output were stable so far. None if that is more than was said.
+
+    Without order an input that leaves out an event takes it back from the output, so all elements
+    that do so must be unwanted; R1 counts the events of one Vs, so all of these must be; and with
+    duplicates (R4) whoever leaves out one of several alike would deny that there were so many. The
+    paper has merges at the root of a plan and says nothing of a merge that hears of it.
+    """
+    ticks = stretch(pattern.condition(VS))
+    if variant == "R4" or ticks is None or ticks[0] is not None or ticks[1] is None:
+        return None
+    (own,) = passed(schema, ticks[1] + 1, variant)
+    if own.implies(pattern):
+        return own
+    both = own.intersect(pattern)
+    known = last_start(both, 0, revised=False) is not None
+    return both if variant in ("R0", "R2") and known else None
 
 
 def last_start(pattern: Pattern, life: int, *, revised: bool) -> int | None:

@@ -26,10 +26,8 @@ from interpunct.model.properties import Properties
 from interpunct.model.schema import START_OF_TIME
 from interpunct.operators.contract import Held, Stream
 from interpunct.operators.lmerge_base import JOINING, LogicalMerge, Seat
-from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.operators.lmerge_rows import Batch, Flags, Output, Ticks, running
 from interpunct.operators.shelf import Shelf
-from interpunct.operators.state import State
 
 PRUNED_FROM = 4096  # rows kept for a joining input before it is worth looking for old ones
 
@@ -43,17 +41,10 @@ class OrderedMerge(LogicalMerge):
 
     strict = False  # whether Vs must grow from insert to insert
 
-    def __init__(
-        self,
-        name: str,
-        inputs: Sequence[Stream],
-        policy: MergePolicy | None = None,
-        state: State | None = None,
-    ) -> None:
-        super().__init__(name, inputs, policy, state)
+    def _prepare(self) -> None:
         if not self.policy.stateless:
             raise FlowError(
-                name, f"first inserts from {self.variant}", f"inserts={self.policy.inserts!r}",
+                self.name, f"first inserts from {self.variant}", f"inserts={self.policy.inserts!r}",
                 "It does not remember who has shown what: take R3 or R4 for this policy.",
             )  # fmt: skip
         self._record.values.setdefault("max_vs", START_OF_TIME)

@@ -17,18 +17,14 @@ frozen is quarantined.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from interpunct.model.elements import describe
-from interpunct.operators.contract import Held, Stream
+from interpunct.operators.contract import Held
 from interpunct.operators.lmerge_index import Slots
-from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.operators.lmerge_revisable import OUT, Places, RevisableMerge
 from interpunct.operators.lmerge_rows import Batch, Flags, Output, Ticks, picked
 from interpunct.operators.lmerge_tables import GONE, EventTable
-from interpunct.operators.state import State
 
 
 class LogicalMergeR3(RevisableMerge):
@@ -36,14 +32,7 @@ class LogicalMergeR3(RevisableMerge):
 
     variant = "R3"
 
-    def __init__(
-        self,
-        name: str,
-        inputs: Sequence[Stream],
-        policy: MergePolicy | None = None,
-        state: State | None = None,
-    ) -> None:
-        super().__init__(name, inputs, policy, state)
+    def _prepare(self) -> None:
         columns = 1 + len(self._seats)
         self._events = EventTable(self.state, "in2t", self.output, self.payload, columns)
 
@@ -133,7 +122,7 @@ class LogicalMergeR3(RevisableMerge):
         begun = np.flatnonzero(events.begin < at)
         vs = events.begin[begun]
         there, shown = events.columns[1 + port].values[begun], events.columns[OUT].values[begun]
-        denied = (vs < before) & (there < before)
+        denied = (vs < before) & (there < before) & (before >= self.forgone)
         if denied.any():
             slot = begun[denied][:1]
             made = Output(self.output)

@@ -7,20 +7,16 @@ every event up in several tables. It is here to be measured against.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
 from interpunct.model.errors import FlowError
-from interpunct.operators.contract import Held, Stream
+from interpunct.operators.contract import Held
 from interpunct.operators.lmerge_base import JOINED
 from interpunct.operators.lmerge_index import Slots
-from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.operators.lmerge_revisable import Places, RevisableMerge
 from interpunct.operators.lmerge_rows import Batch, Flags, Output, Ticks, picked
 from interpunct.operators.lmerge_tables import GONE, EventTable
-from interpunct.operators.state import State
 
 
 class LogicalMergeR3Minus(RevisableMerge):
@@ -28,17 +24,13 @@ class LogicalMergeR3Minus(RevisableMerge):
 
     variant = "R3-"
 
-    def __init__(
-        self,
-        name: str,
-        inputs: Sequence[Stream],
-        policy: MergePolicy | None = None,
-        state: State | None = None,
-    ) -> None:
-        super().__init__(name, inputs, policy, state)
+    def _prepare(self) -> None:
         if (self.policy.inserts, self.policy.adjusts) != ("first", "stable"):
             raise FlowError(
-                name, "first inserts and adjusts at stable from R3-", str(self.policy), "Take R3."
+                self.name,
+                "first inserts and adjusts at stable from R3-",
+                str(self.policy),
+                "Take R3.",
             )
         self._out = self._table("out")
         self._tables = [self._table(f"in{p}") for p in range(len(self._seats))]
@@ -85,7 +77,7 @@ class LogicalMergeR3Minus(RevisableMerge):
         begun = np.flatnonzero(self._out.begin < at)
         vs, shown = self._out.begin[begun], self._out.column(0)[begun]
         there = self._ends(table, self._out, begun)
-        denied = (vs < before) & (there < before)
+        denied = (vs < before) & (there < before) & (before >= self.forgone)
         if denied.any():
             self._contradicted(port, at, str(self._out.payload(begun[denied][:1]).row(0)))
             return False

@@ -20,18 +20,14 @@ yet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from interpunct.operators.contract import Held, Stream
+from interpunct.operators.contract import Held
 from interpunct.operators.lmerge_in3t import NOBODY, Balance, EndTable, balance
 from interpunct.operators.lmerge_index import Slots
-from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.operators.lmerge_revisable import OUT, Places, RevisableMerge
 from interpunct.operators.lmerge_rows import Batch, Flags, Output, Ticks
 from interpunct.operators.lmerge_tables import GONE, EventTable
-from interpunct.operators.state import State
 
 MANY = np.iinfo(np.int64).max // 4
 
@@ -41,14 +37,7 @@ class LogicalMergeR4(RevisableMerge):
 
     variant = "R4"
 
-    def __init__(
-        self,
-        name: str,
-        inputs: Sequence[Stream],
-        policy: MergePolicy | None = None,
-        state: State | None = None,
-    ) -> None:
-        super().__init__(name, inputs, policy, state)
+    def _prepare(self) -> None:
         columns = 1 + len(self._seats)
         self._events = EventTable(self.state, "in3t", self.output, self.payload, columns)
         self._ends = EndTable(self.state, "ends", columns)

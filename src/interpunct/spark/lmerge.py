@@ -15,8 +15,11 @@ Inputs that come and go (section V-B): rows `attach` (guaranteed from `vs`) and 
 input's own stream; and where inputs are told apart by a column (`by`), such as the partition column
 of a folder into which replicas write, a new value is a new input without a restart.
 
-An input that contradicts itself or what is frozen is quarantined by the lane that sees it, which
-says so in the worker's log; the other lanes, which have seen nothing wrong, go on hearing it.
+An input that contradicts itself or what is frozen is quarantined by the lane that sees it. With
+`checkpoint`, the one that is given to the query, all lanes have it in quarantine from the next
+batch on, and `quarantined(checkpoint)` says why (`lmerge_notes`); without it each lane judges for
+itself. `upstream` names the queries that write the inputs: slower ones are told what is past
+(`lmerge_relay`).
 
 Logs of a table's changes (`keys` names its key) are merged as well: columns change (insert, update,
 delete, stable), at, then the row. Changes of one key must come in the order of their times.
@@ -24,8 +27,9 @@ delete, stable), at, then the row. Changes of one key must come in the order of 
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -36,11 +40,9 @@ from pyspark.sql import DataFrame
 from interpunct.model.element_forms import AT, CHANGE
 from interpunct.model.elements import (
     HEAD,
-    KIND,
     STABLE,
     VS,
     element_schema,
-    framed,
     payload_names,
 )
 from interpunct.model.errors import FeedError, FlowError, SchemaError
@@ -49,9 +51,12 @@ from interpunct.model.properties import Properties
 from interpunct.model.schema import Schema
 from interpunct.operators.lmerge_choice import checked
 from interpunct.operators.lmerge_policy import INSERTS, MergePolicy
+from interpunct.spark.courier import Upstream
 from interpunct.spark.lanes import lane_ids, lane_of
-from interpunct.spark.lmerge_batches import is_mark
+from interpunct.spark.lmerge_batches import is_mark, mark
 from interpunct.spark.lmerge_lane import MergeProcessor, Merger
+from interpunct.spark.lmerge_notes import MergeNotes, Quarantine
+from interpunct.spark.lmerge_relay import Feeder, Feeders, Relay
 from interpunct.spark.rows import arrow_schema, spark_schema, to_batches, to_frame
 from interpunct.spark.session import check_session
 from interpunct.spark.wire import WIRE, Row, to_batch
@@ -68,13 +73,16 @@ def lmerge(
     by: str | None = None,
     keys: Sequence[str] = (),
     lanes: int = 2,
+    checkpoint: str | None = None,
+    upstream: Mapping[int | str, Upstream] | Feeders | None = None,
 ) -> DataFrame:
     """One streaming DataFrame of elements from several whose tables are the same.
 
     `policy` is a MergePolicy, or what inserts wait for. What is known of all inputs goes into
     `properties`; with nothing known the most general variant runs, which is R4. `by` names a
     column that tells inputs apart within the DataFrames; without it each DataFrame is one. With
-    `keys` the inputs are change logs of a table with this key.
+    `keys` the inputs are change logs of a table with this key. `upstream` is by the number of the
+    DataFrame, or by the name of the input.
     """
     if not frames:
         raise FlowError(WHERE, "one or more DataFrames", "none", "lmerge(replica_a, replica_b)")
@@ -88,12 +96,25 @@ def lmerge(
     chosen = _policy(policy)
     kind = _variant(variant, properties, chosen)
     inputs = tuple(str(n) for n in range(len(frames))) if by is None else ()
-    merger = Merger(schemas[0], inputs, kind, properties, chosen, uuid.uuid4().hex, tuple(keys))
+    notes = None if checkpoint is None else MergeNotes(checkpoint)
+    merger = Merger(
+        schemas[0], inputs, kind, properties, chosen, uuid.uuid4().hex, tuple(keys), notes
+    )
     check_session(frames[0].sparkSession, lanes)
-    return _merged(merger, frames, by, lanes)
+    if notes is not None:
+        notes.announce(schemas[0])
+    relay = Relay(schemas[0], kind, notes, _feeders(upstream))
+    return _merged(merger, relay, frames, by, lanes)
 
 
-def _merged(merger: Merger, frames: tuple[DataFrame, ...], by: str | None, lanes: int) -> DataFrame:
+def quarantined(checkpoint: str) -> list[Quarantine]:
+    """The inputs that the merge with this checkpoint stopped believing, and why."""
+    return MergeNotes(checkpoint).quarantined()
+
+
+def _merged(
+    merger: Merger, relay: Relay, frames: tuple[DataFrame, ...], by: str | None, lanes: int
+) -> DataFrame:
     ids = lane_ids(lanes)
     entering = [
         frame.mapInArrow(_Split(merger, str(n), by, ids), WIRE) for n, frame in enumerate(frames)
@@ -105,7 +126,7 @@ def _merged(merger: Merger, frames: tuple[DataFrame, ...], by: str | None, lanes
     )
     target = spark_schema(merger.schema)
     rows = merged.repartition(lanes, "lane")
-    return rows.mapInArrow(_Unpack(merger.schema, arrow_schema(target)), target)
+    return rows.mapInArrow(_Unpack(relay, arrow_schema(target)), target)
 
 
 @dataclass(frozen=True)
@@ -138,8 +159,8 @@ class _Split:
         return [(str(name), part.drop(self.by)) for (name,), part in parts.items()]
 
     def _rows(self, name: str, frame: pl.DataFrame) -> Iterator[Row]:
-        mark = is_mark(self.merger.kind)
-        marks, data = frame.filter(mark), frame.filter(~mark)
+        marking = is_mark(self.merger.kind)
+        marks, data = frame.filter(marking), frame.filter(~marking)
         keys = self.merger.keys or payload_names(self.merger.schema)
         lanes = lane_of(data, keys, len(self.lane_ids))
         for index, lane in enumerate(self.lane_ids):
@@ -152,32 +173,45 @@ class _Split:
 class _Unpack:
     """For `mapInArrow`, behind a shuffle that brings the lanes' reports of a batch together."""
 
-    schema: Schema
+    relay: Relay
     target: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         before: list[int] = []
         after: list[int] = []
+        inputs: dict[str, int] = {}
         for batch in batches:
-            table = batch.select(["least", "greatest", "page"])
-            for least, greatest, data in zip(*table.columns, strict=True):
+            table = batch.select(["least", "greatest", "late", "page"])
+            for least, greatest, heard, data in zip(*table.columns, strict=True):
                 if data.is_valid:
                     yield from to_batches(Page.from_ipc(data.as_buffer()).frame, self.target)
                 else:
                     before.append(least.as_py())
                     after.append(greatest.as_py())
-        if after and min(after) > min(before):
-            yield from to_batches(self._stable(min(after)), self.target)
+                    inputs = _least(inputs, json.loads(heard.as_py()))
+        if after:
+            moved = min(after) if min(after) > min(before) else None
+            self.relay.hurry(moved, inputs)
+            if moved is not None:
+                said = mark(self.relay.schema, STABLE, moved)
+                yield from to_batches(said, self.target)
 
-    def _stable(self, at: int) -> pl.DataFrame:
-        said = pl.DataFrame({KIND: [STABLE], VS: [at]})
-        columns = [
-            pl.col(n) if n in (KIND, VS) else pl.lit(None).alias(n) for n in self.schema.names
-        ]
-        return framed(self.schema, said, columns)
+
+def _least(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
+    """How far each input is stable, by the lane that has heard least of it."""
+    return {**one, **{n: min(at, one.get(n, at)) for n, at in other.items()}}
 
 
 # Checks -----------------------------------------------------------------------------------------
+
+
+def _feeders(upstream: Mapping[int | str, Upstream] | Feeders | None) -> Feeders:
+    if isinstance(upstream, Mapping):
+        feeders = {str(name): Feeder.of(to) for name, to in upstream.items()}
+        for feeder in feeders.values():
+            feeder.sink_schema()
+        return feeders
+    return {} if upstream is None else upstream
 
 
 def _schema(number: int, frame: DataFrame, by: str | None, keys: tuple[str, ...]) -> Schema:

@@ -45,6 +45,13 @@ def is_mark(column: str = KIND) -> pl.Expr:
     return pl.col(column).is_in(MARKS).fill_null(value=False)
 
 
+def mark(schema: Schema, kind: str, at: int) -> pl.DataFrame:
+    """A row that says stable, attach or detach."""
+    said = pl.DataFrame({KIND: [kind], VS: [at]})
+    columns = [pl.col(n) if n in (KIND, VS) else pl.lit(None).alias(n) for n in schema.names]
+    return framed(schema, said, columns)
+
+
 def net(schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
     """A batch as its net changes and then its greatest stable; what is no element comes first, for
     the merge to refuse."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,20 +19,21 @@ from interpunct.model.properties import Properties
 from interpunct.model.schema import Schema
 from interpunct.operators.contract import Stream
 from interpunct.operators.lmerge import LogicalMerge, MergePolicy, lmerge
-from interpunct.operators.lmerge_base import JOINED, JOINING
+from interpunct.operators.lmerge_base import JOINED, JOINING, QUARANTINED, Report
 from interpunct.operators.state import Record, Scoped, State
+from interpunct.spark.hints import current_batch
 from interpunct.spark.lmerge_batches import attached_from, detaches, is_mark, net
-from interpunct.spark.processor import MOST_WARM, freeze_once
-from interpunct.spark.state import KEY, VALUE, SparkState
-from interpunct.spark.wire import COLUMNS, OUT, Row
+from interpunct.spark.lmerge_notes import MergeNotes, Quarantine
+from interpunct.spark.state import KEY, VALUE
+from interpunct.spark.warm import Warm, freeze_once
+from interpunct.spark.wire import OUT, Row, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
 
 log = logging.getLogger("interpunct.lmerge")
 
-# As with the lanes of flows: warm only as long as the nonce in the state proves it current.
-_warm: OrderedDict[tuple[str, int], tuple[LaneMerge, SparkState]] = OrderedDict()
+Lies = dict[str, Report]  # by the input whose they are
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Merger:
     policy: MergePolicy
     run: str  # one start of one query
     keys: tuple[str, ...] = ()  # of the table, where inputs are logs of its changes
+    notes: MergeNotes | None = None  # beside the checkpoint, where that is known
 
     @property
     def entering(self) -> Schema:
@@ -69,25 +71,48 @@ class LaneMerge:
     def __init__(self, merger: Merger, state: State) -> None:
         self._schema = merger.schema
         self._logs = ChangeLogs(merger, state) if merger.keys else None
-        self._names = Record(state, "inputs", {"names": list(merger.inputs)})
+        initial = {"names": list(merger.inputs), "reports": -1, "past": None}
+        self._names = Record(state, "inputs", initial)
         self.merge = merger.built(Scoped(state, "merge"))
 
-    def take(self, name: str, frame: pl.DataFrame) -> list[pl.DataFrame]:
-        """What comes out of one input's share of a batch, without stables."""
-        told = len(self.merge.reports())
+    def listen(self, notes: MergeNotes, batch: int) -> None:
+        """What other lanes have reported in earlier batches, and what readers do without."""
+        for found in notes.quarantined(self._names["reports"], batch):
+            port = self._port(found.input, None)
+            if self.merge.status(port) in (JOINED, JOINING):
+                self.merge.quarantine(port, found.element, found.contradicts)
+        self._names["reports"] = batch - 1
+        past = notes.past(self._schema)
+        if past is not None and past.pattern.by_name() != self._names["past"]:
+            self._names["past"] = past.pattern.by_name()
+            self.merge.on_feedback(past)
+
+    def stables(self) -> dict[str, int]:
+        """How far each input that is heard says that it is stable."""
+        ports = enumerate(self._names["names"])
+        heard = (JOINED, JOINING)
+        return {n: self.merge.stable_of(p) for p, n in ports if self.merge.status(p) in heard}
+
+    def take(self, name: str, frame: pl.DataFrame) -> tuple[list[pl.DataFrame], Lies]:
+        """What comes out of one input's share of a batch, without stables; and which inputs, this
+        one or another that joins because of it, went into quarantine."""
         broken = None
         if self._logs is not None:
             frame, broken = self._logs.elements(name, frame)
         port = self._port(name, attached_from(frame))
+        before = self._quarantined()
         pages = self.merge.accept(port, Page(self._schema, net(self._schema, frame))).pages
         if broken is not None and self.merge.status(port) in (JOINED, JOINING):
             self.merge.quarantine(port, broken.got, broken.expected)
-        for report in self.merge.reports()[told:]:
-            log.warning("input %s is quarantined: %s contradicts %s", name, report.element,
-                        report.contradicts)  # fmt: skip
+        last = {r.input: r for r in self.merge.reports()}
+        lies = {self._names["names"][p]: last[p] for p in self._quarantined() - before}
         if detaches(frame):
             self.merge.detach(port)
-        return [page.frame.filter(pl.col(KIND) != STABLE) for _, page in pages]
+        return [page.frame.filter(pl.col(KIND) != STABLE) for _, page in pages], lies
+
+    def _quarantined(self) -> set[int]:
+        ports = range(len(self._names["names"]))
+        return {p for p in ports if self.merge.status(p) == QUARANTINED}
 
     def save(self) -> None:
         self._names.save()
@@ -156,6 +181,9 @@ class ChangeLogs:
         return self._current.get(name)
 
 
+_warm: Warm[LaneMerge] = Warm()
+
+
 class MergeProcessor(StatefulProcessor):
     """Pages of elements in, pages of elements out; and for each batch with a mark a report of how
     far the lane's stable has come, addressed to the first lane."""
@@ -176,22 +204,28 @@ class MergeProcessor(StatefulProcessor):
         import pandas as pd
 
         del timerValues
-        lane_id = int(key[0])
+        lane_id, merger = int(key[0]), self._merger
         frames = self._frames(pd.concat(list(rows)))
-        lane, state = self._lane(lane_id)
+        place = (merger.run, lane_id)
+        lane, state = _warm.take(place, self._entries, lambda found: LaneMerge(merger, found))
+        batch = current_batch()
+        if merger.notes is not None and batch is not None:
+            lane.listen(merger.notes, batch)
         before = lane.merge.max_stable
-        emitted = [out for name in sorted(frames) for out in lane.take(name, frames[name])]
+        taken = {name: lane.take(name, frames[name]) for name in sorted(frames)}
         lane.save()
-        self._remember(lane_id, lane, state)
+        _warm.keep(place, lane, state)
+        self._report(batch, lane_id, [lies for _, lies in taken.values()])
+        emitted = [out for outs, _ in taken.values() for out in outs]
         leaving = []
         if any(out.height for out in emitted):
-            page = Page(self._merger.schema, pl.concat(emitted)).to_ipc("lmerge")
+            page = Page(merger.schema, pl.concat(emitted)).to_ipc("lmerge")
             leaving.append(Row(lane_id, OUT, "elements", page=page))
-        if any(frame.select(is_mark(self._merger.kind).any()).item() for frame in frames.values()):
-            after = lane.merge.max_stable
-            leaving.append(Row(self._ids[0], OUT, STABLE, greatest=after, least=before))
+        if any(frame.select(is_mark(merger.kind).any()).item() for frame in frames.values()):
+            after, heard = lane.merge.max_stable, json.dumps(lane.stables()).encode()
+            leaving.append(Row(self._ids[0], OUT, STABLE, greatest=after, least=before, late=heard))
         if leaving:
-            yield pd.DataFrame([[getattr(r, c) for c in COLUMNS] for r in leaving], columns=COLUMNS)
+            yield to_pandas(leaving)
 
     def close(self) -> None:
         """State is Spark's; there is nothing to close."""
@@ -203,16 +237,15 @@ class MergeProcessor(StatefulProcessor):
             pages.setdefault(name, []).append(Page.from_ipc(data).frame)
         return {name: pl.concat(frames) for name, frames in pages.items()}
 
-    def _lane(self, lane_id: int) -> tuple[LaneMerge, SparkState]:
-        """The lane with its state: warm if this worker had it last, else rebuilt from state."""
-        found = _warm.pop((self._merger.run, lane_id), None)
-        if found is not None and found[1].still_current(self._entries):
-            return found
-        state = SparkState(self._entries)
-        return LaneMerge(self._merger, state), state
-
-    def _remember(self, lane_id: int, lane: LaneMerge, state: SparkState) -> None:
-        state.flush()
-        _warm[(self._merger.run, lane_id)] = (lane, state)
-        while len(_warm) > MOST_WARM:
-            _warm.popitem(last=False)
+    def _report(self, batch: int | None, lane: int, told: Sequence[Lies]) -> None:
+        """Say who is not believed: in the worker's log, and to the other lanes."""
+        lies = [(name, report) for each in told for name, report in each.items()]
+        for name, report in lies:
+            log.warning("input %s is quarantined: %s contradicts %s", name, report.element,
+                        report.contradicts)  # fmt: skip
+        if self._merger.notes is not None and batch is not None:
+            found = [
+                Quarantine(name, r.element, r.contradicts, r.max_stable, batch, lane)
+                for name, r in lies
+            ]
+            self._merger.notes.report(batch, lane, found)

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from interpunct.model.elements import VS
+from interpunct.model.elements import VS, ticks_expr
 from interpunct.model.errors import SchemaError
 from interpunct.model.schema import Schema
 from interpunct.model.tdb import COUNT
 
 MANIFEST = "manifest.json"
+MOST_FILES = 128  # of a folder, before small ones are put together
 
 
 @dataclass
@@ -35,11 +36,8 @@ class ParquetTable:
         Path(self.folder).mkdir(parents=True, exist_ok=True)
 
     def stored(self, starts: tuple[int, int] | None) -> pl.DataFrame:
-        assert self._event is not None
-        empty = self._event.empty()
-        frames = [self._read(name) for name in self._manifest()["files"]]
-        rows = pl.concat([empty, *frames])
-        return rows if starts is None else rows.filter(_starts(starts))
+        wanted = [] if starts is None else [ticks_expr(VS).is_between(*starts)]
+        return self._read(self._manifest()["files"], wanted)
 
     def write(self, remove: pl.DataFrame, add: pl.DataFrame) -> None:
         """Files that lose rows are written anew; the new rows are a file of their own."""
@@ -48,7 +46,10 @@ class ParquetTable:
         files: list[str] = []
         left = remove
         for name in before["files"]:
-            rows = self._read(name)
+            rows = self._read([name]) if left.height else None
+            if rows is None or not rows.height:
+                files.append(name)
+                continue
             kept, left = without(rows, left)
             if kept.height == rows.height:
                 files.append(name)
@@ -56,9 +57,11 @@ class ParquetTable:
                 files.append(self._save(kept, version, len(files)))
         if add.height:
             files.append(self._save(repeated(add), version, len(files)))
+        files = self._gathered(files, version)
         self._commit({"version": version, "files": files})
-        for name in set(before["files"]) - set(files):
-            (Path(self.folder) / name).unlink(missing_ok=True)
+        for path in Path(self.folder).glob("*.parquet"):  # those of a write that crashed, too
+            if path.name not in files:
+                path.unlink(missing_ok=True)
 
     def _manifest(self) -> dict[str, Any]:
         path = Path(self.folder) / MANIFEST
@@ -75,9 +78,20 @@ class ParquetTable:
             os.fsync(file.fileno())
         temporary.replace(Path(self.folder) / MANIFEST)
 
-    def _read(self, name: str) -> pl.DataFrame:
+    def _gathered(self, files: list[str], version: int) -> list[str]:
+        """Where there are too many files, those that are small beside the largest become one."""
+        if len(files) <= MOST_FILES:
+            return files
+        sizes = {name: (Path(self.folder) / name).stat().st_size for name in files}
+        large = [name for name in files if 2 * sizes[name] > max(sizes.values())]
+        large = large if len(large) <= MOST_FILES // 2 else []
+        rest = self._read([name for name in files if name not in large])
+        return [*large, self._save(rest, version, len(files))]
+
+    def _read(self, names: list[str], wanted: Sequence[pl.Expr] = ()) -> pl.DataFrame:
         assert self._event is not None
-        return self._event.empty().vstack(pl.read_parquet(Path(self.folder) / name))
+        frames = [pl.scan_parquet(Path(self.folder) / name).filter(*wanted) for name in names]
+        return pl.concat([self._event.empty().lazy(), *frames]).collect()
 
     def _save(self, rows: pl.DataFrame, version: int, number: int) -> str:
         name = f"{version:08d}-{number}.parquet"
@@ -110,10 +124,6 @@ def without(rows: pl.DataFrame, remove: pl.DataFrame) -> tuple[pl.DataFrame, pl.
 def repeated(counted: pl.DataFrame) -> pl.DataFrame:
     """Each event as often as it is there."""
     return counted.select(pl.exclude(COUNT).repeat_by(COUNT).explode())
-
-
-def _starts(starts: tuple[int, int]) -> pl.Expr:
-    return pl.col(VS).cast(pl.Int64).is_between(*starts)
 
 
 # Databases --------------------------------------------------------------------------------------

@@ -13,6 +13,9 @@ So replicas that compute the same rows are equivalent (LMerge section I: high av
 they batch, delay and order them. Sums of floating-point numbers depend on that order: round them,
 or sum whole numbers.
 
+The merger tells replicas that are behind which rows are past, and they leave them out (section
+V-D); what it has quarantined is in `lmerge.quarantined(merger_checkpoint(home))`.
+
 A batch that a restarted replica runs again finds its files there and leaves them: the merger may
 have read them, and Spark's checkpoint makes the batch the same.
 """
@@ -42,8 +45,10 @@ from interpunct.model.elements import (
 from interpunct.model.errors import FlowError
 from interpunct.model.properties import Properties
 from interpunct.model.schema import START_OF_TIME, Schema
+from interpunct.spark.channel import Channel
 from interpunct.spark.lmerge import lmerge
-from interpunct.spark.lmerge_batches import ATTACH, DETACH
+from interpunct.spark.lmerge_batches import ATTACH, DETACH, mark
+from interpunct.spark.lmerge_relay import Feeder
 from interpunct.spark.merge_sink import collected
 from interpunct.spark.rows import spark_schema
 
@@ -88,17 +93,17 @@ class ElementFiles:
         path = self._path(batch, _STABLE)
         if ticks > START_OF_TIME and not path.exists():
             at = min(ticks + 1, infinity(schema))
-            _written(_mark(schema, STABLE, at), path)
+            _written(mark(schema, STABLE, at), path)
 
     def attach(self, guaranteed_from: int) -> None:
         """Say, before anything else, from when this replica shows every event."""
         path = self.folder / "attach.parquet"
         if not path.exists():
-            _written(_mark(elements_of(self.sink), ATTACH, guaranteed_from), path)
+            _written(mark(elements_of(self.sink), ATTACH, guaranteed_from), path)
 
     def detach(self) -> None:
         """Say, after everything else, that this replica has ended for good."""
-        _written(_mark(elements_of(self.sink), DETACH, 0), self.folder / "detach.parquet")
+        _written(mark(elements_of(self.sink), DETACH, 0), self.folder / "detach.parquet")
 
     @property
     def detached(self) -> bool:
@@ -141,22 +146,48 @@ def guaranteed_after(home: str | Path, name: str, batch: int) -> int:
 
 
 def merged(
-    spark: SparkSession, home: str | Path, sink: Schema, *, keyed: bool = True, lanes: int = 2
+    spark: SparkSession,
+    home: str | Path,
+    sink: Schema,
+    *,
+    keyed: bool = True,
+    lanes: int = 2,
+    lifetime: int = 1,
 ) -> DataFrame:
-    """The merge of all replicas that write below this home, also of those that come later."""
+    """The merge of all replicas that write below this home, also of those that come later. Its
+    query's checkpoint is `merger_checkpoint(home)`."""
     folder = Path(home) / "elements"
     folder.mkdir(parents=True, exist_ok=True)
     columns = spark_schema(elements_of(sink))
     everything = StructType([*columns, StructField(REPLICA, StringType())])
     frame = spark.readStream.schema(everything).parquet(str(folder))
     known = Properties(insert_only=False, keyed=keyed)
-    return lmerge(frame, by=REPLICA, properties=known, lanes=lanes)
+    return lmerge(
+        frame, by=REPLICA, properties=known, lanes=lanes,
+        checkpoint=str(merger_checkpoint(home)), upstream=Replicas(str(home), lifetime),
+    )  # fmt: skip
 
 
-def _mark(schema: Schema, kind: str, at: int) -> pl.DataFrame:
-    said = pl.DataFrame({KIND: [kind], VS: [at]})
-    columns = [pl.col(n) if n in (KIND, VS) else pl.lit(None).alias(n) for n in schema.names]
-    return framed(schema, said, columns)
+@dataclass(frozen=True)
+class Replicas:
+    """The queries behind the inputs of a home's merger, by their names; each has one sink, which a
+    rewritten one may call otherwise."""
+
+    home: str
+    lifetime: int
+
+    def get(self, name: str, /) -> Feeder | None:
+        checkpoint = str(checkpoint_of(self.home, name))
+        sinks = Channel.of(checkpoint).sinks()
+        return Feeder(checkpoint, sinks[0], self.lifetime) if len(sinks) == 1 else None
+
+
+def checkpoint_of(home: str | Path, name: str) -> Path:
+    return Path(home) / "replicas" / name / "checkpoint"
+
+
+def merger_checkpoint(home: str | Path) -> Path:
+    return Path(home) / "merger" / "checkpoint"
 
 
 def _greatest(frame: pl.DataFrame, column: str) -> int:
