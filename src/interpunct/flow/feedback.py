@@ -76,6 +76,20 @@ def delimited(pattern: Pattern) -> bool:
     return ticks is not None and ticks[1] is not None
 
 
+def ending(feedback: Feedback, sink: str, reached: int, lasting: Length) -> Feedback:
+    """The feedback, for so long after what its sink has reached."""
+    schema = feedback.schema
+    if schema.time is None or reached <= START_OF_TIME:
+        raise FeedbackError(
+            f"feedback for sink {sink!r}", "a stream whose time has begun with lasting=…",
+            "no heartbeat yet" if schema.time else "a stream without time",
+            "Bound the time in the pattern itself, or wait for the first results.",
+        )  # fmt: skip
+    end = reached + duration(lasting, f"feedback for sink {sink!r}")
+    until = Pattern(schema, {schema.time: within(schema, None, end)})
+    return Feedback(feedback.intent, feedback.pattern.intersect(until))
+
+
 @dataclass
 class Desk:
     """Where feedback for the sinks of a flow is handed in."""
@@ -100,7 +114,7 @@ class Desk:
         schema = self._schema(sink)
         heard = Feedback.parse(feedback, schema) if isinstance(feedback, str) else feedback
         if lasting is not None:
-            heard = self._lasting(sink, heard, reached, lasting)
+            heard = ending(heard, sink, reached, lasting)
         self.reached(sink, reached)
         self._check_sense(sink, heard)
         if heard.intent is Intent.ASSUMED:
@@ -126,18 +140,6 @@ class Desk:
             known = ", ".join(names)
             raise FeedbackError("feedback", f"one of the sinks {known}", repr(sink), "Name one.")
         return self.graph.nodes[sink].streams[0].schema
-
-    def _lasting(self, sink: str, feedback: Feedback, reached: int, lasting: Length) -> Feedback:
-        schema = self._schema(sink)
-        if schema.time is None or reached <= START_OF_TIME:
-            raise FeedbackError(
-                f"feedback for sink {sink!r}", "a stream whose time has begun with lasting=…",
-                "no heartbeat yet" if schema.time else "a stream without time",
-                "Bound the time in the pattern itself, or wait for the first results.",
-            )  # fmt: skip
-        end = reached + duration(lasting, f"feedback for sink {sink!r}")
-        until = Pattern(schema, {schema.time: within(schema, None, end)})
-        return Feedback(feedback.intent, feedback.pattern.intersect(until))
 
     def _check_sense(self, sink: str, feedback: Feedback) -> None:
         where = f"feedback for sink {sink!r}"
