@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup run test check bench clean
+.PHONY: setup run test check docs bench clean
 
 setup: $(STAMP)
 
@@ -20,6 +20,7 @@ run: setup
 	$(BIN)/interpunct demo
 
 test: setup
+	sh scripts/ensure_chromium.sh
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: setup
@@ -27,9 +28,15 @@ check: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --strict --quiet
+
+docs: setup
+	$(BIN)/python -m interpunct.flow.reference > docs/operators.md
+	$(BIN)/mkdocs build --strict
+	@echo "Open site/index.html"
 
 bench: setup
 	POLARS_MAX_THREADS=1 $(BIN)/interpunct lab bench
 
 clean:
-	rm -rf $(VENV) build out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build out site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -4,7 +4,7 @@ One import gives the builder (`Flow`), the kinds of time (`external`, `internal`
 and clocks for running in process.
 """
 
-from interpunct.api import Flow, lmerge, replay, session, sql, synchronize, upstream
+from interpunct.api import Flow, lmerge, quarantined, replay, session, sql, synchronize, upstream
 from interpunct.engine.feeds import Feed, feed
 from interpunct.engine.run import Result
 from interpunct.engine.trace import Trace
@@ -76,6 +76,7 @@ __all__ = [
     "needs_timeout",
     "periodic",
     "propose_groups",
+    "quarantined",
     "replay",
     "session",
     "sql",

@@ -12,6 +12,7 @@ from interpunct.engine.live import Live
 from interpunct.engine.run import Result, run
 from interpunct.engine.trace import Trace
 from interpunct.flow.builder import FlowBuilder
+from interpunct.flow.drawing import shown
 from interpunct.flow.merge_nodes import refuse_on_spark
 from interpunct.model.properties import Properties
 from interpunct.operators.lmerge_policy import MergePolicy
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from interpunct.spark.courier import Upstream
+    from interpunct.spark.lmerge_notes import Quarantine
     from interpunct.spark.query import FlowQuery
     from interpunct.spark.synchronize import Synchronized
     from interpunct.spark.writers import Writer
@@ -96,6 +98,13 @@ class Flow(FlowBuilder):
             checkpoint=checkpoint, sinks=sinks, lanes=lanes, trigger=trigger, upstream=upstream,
         )  # fmt: skip
 
+    def __repr__(self) -> str:
+        return f"Flow({self.name!r}, {len(self.nodes)} nodes)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the graph, and a table of its operators."""
+        return shown(self.graph)
+
 
 def sql(text: str, *, name: str = "sql", flow: Flow | None = None) -> Flow:
     """The flow that SQL describes: Spark's dialect, with the papers' clauses.
@@ -155,12 +164,19 @@ def lmerge(
     by: str | None = None,
     keys: Sequence[str] = (),
     lanes: int = 2,
+    checkpoint: str | None = None,
+    upstream: Mapping[int | str, Upstream] | None = None,
 ) -> DataFrame:
     """Streaming DataFrames of elements that tell one table in their own ways, as one of them.
 
     ``merged = ip.lmerge(replica_a, replica_b, policy="first")``. `properties` says what is known of
     every input; `by` names a column that tells inputs apart within a DataFrame, so that they may
     come and go while the query runs; with `keys` the inputs are logs of a table's changes.
+
+    With `checkpoint`, the one that the query is given, an input that contradicts what is final is
+    believed by no lane any more, and `ip.quarantined(checkpoint)` says why. `upstream` names the
+    queries that write the inputs, by the number of the DataFrame or the name of the input: slower
+    ones are told what they need not compute.
     """
     from interpunct.spark.lmerge import lmerge
 
@@ -172,14 +188,30 @@ def lmerge(
         by=by,
         keys=keys,
         lanes=lanes,
+        checkpoint=checkpoint,
+        upstream=upstream,
     )
 
 
-def upstream(checkpoint: str, *, sink: str) -> Upstream:
-    """A sink of another running flow, named where a source reads what it writes."""
-    from interpunct.spark.courier import Upstream
+def quarantined(checkpoint: str) -> list[Quarantine]:
+    """The inputs that the merge with this checkpoint stopped believing, and why."""
+    from interpunct.spark.lmerge import quarantined
 
-    return Upstream(checkpoint, sink)
+    return quarantined(checkpoint)
+
+
+def upstream(checkpoint: str, *, sink: str, lifetime: int | None = None) -> Upstream:
+    """A sink of another running flow, named where a source, or a merge, reads what it writes.
+
+    `lifetime` is for a merge whose input makes events of the sink's rows: how long each lasts.
+    """
+    if lifetime is None:
+        from interpunct.spark.courier import Upstream
+
+        return Upstream(checkpoint, sink)
+    from interpunct.spark.lmerge_relay import Feeder
+
+    return Feeder(checkpoint, sink, lifetime)
 
 
 def replay(

@@ -10,29 +10,34 @@ from typer.testing import CliRunner
 
 import interpunct as ip
 from interpunct.cli.main import app
-from interpunct.engine.blame import Blame
 from interpunct.engine.run import Engine
+from interpunct.engine.vitals import QueryVitals, Vitals
+from interpunct.flow.outline import Outline
 from interpunct.spark.hints import Hints
 
 SECOND = 1_000_000
 runner = CliRunner()
 
 
-def waiting(schema: str = "ts timestamp") -> list[Blame]:
-    """A union of two sources, one of them silent, as the engine reports it."""
+def demo_flow(schema: str = "ts timestamp") -> ip.Flow:
+    """A union of two sources."""
     flow = ip.Flow("waiting")
     time = ip.external("ts", ip.bounds(skew=2 * SECOND), ets="never")
     a, b = (flow.source(n, schema, time=time) for n in "ab")
     flow.sink("out", flow.union(a, b, name="both"))
-    clock = ip.ScriptedClock(at=100 * SECOND)
-    engine = Engine(flow.graph, clock)
+    return flow
+
+
+def waiting(schema: str = "ts timestamp") -> Vitals:
+    """One of the two is silent; as the engine sees it."""
+    engine = Engine(demo_flow(schema).graph, ip.ScriptedClock(at=100 * SECOND))
     for source, tick in (("b", 90), ("a", 99)):
         page = ip.Page.of_rows(ip.Schema.of("ts bigint"), [(tick * SECOND,)])
         raw = ip.Schema.of(schema)
         frame = page.frame.cast({"ts": raw["ts"].dtype})
         engine.feed(source, ip.Page(raw, frame))
     engine.settle()
-    return [Blame(**row) for row in engine.blame().to_dicts()]
+    return engine.vitals()
 
 
 @pytest.fixture
@@ -41,16 +46,28 @@ def checkpoint(tmp_path: Path) -> Path:
     hints = Hints(f"{tmp_path}/interpunct")
     for lane in (0, 3):
         hints.report(0, lane, lines)
+    hints.announce(Outline.of(demo_flow().graph))
+    hints.tell_query(QueryVitals(7, 100 * SECOND, 0.25, True))
     return tmp_path
 
 
 def test_people_see_who_waits_for_whom(checkpoint: Path) -> None:
     result = runner.invoke(app, ["status", str(checkpoint)], env={"COLUMNS": "200"})
     assert result.exit_code == 0
-    (both,) = [line for line in result.stdout.splitlines() if "both" in line]
+    blamed = result.stdout[result.stdout.index("who waits for whom") :]
+    (both,) = [line for line in blamed.splitlines() if "both" in line]
     cells = [cell.strip() for cell in both.strip("│").split("│")]
     assert cells[:6] == ["both", "4", "b", "not heard since", "2s", "1970-01-01 00:01:40"]
     assert cells[6].startswith("a tuple stamped 1970-01-01 00:01:32")
+
+
+def test_people_see_batches_heartbeats_and_guards(checkpoint: Path) -> None:
+    shown = runner.invoke(app, ["status", str(checkpoint)], env={"COLUMNS": "200"}).stdout
+    assert "7 batches, the last began at 1970-01-01 00:01:40 and took 0.25 s" in shown
+    rows = [[c.strip() for c in line.strip("│").split("│")] for line in shown.splitlines()]
+    heard = "1970-01-01 00:01:40"
+    assert ["b", "1970-01-01 00:01:28", heard, "1", "0", "not heard since"] in rows
+    assert ["both", "4", "0", "0", "0"] in rows  # holds, guards, skipped, put out
 
 
 def test_programs_get_json_and_nothing_else(checkpoint: Path) -> None:
@@ -58,13 +75,18 @@ def test_programs_get_json_and_nothing_else(checkpoint: Path) -> None:
     by_name = {line["operator"]: line for line in shown["waiting"]}
     assert (by_name["both"]["source"], by_name["both"]["behind"]) == ("b", 2 * SECOND)
     assert by_name["both"]["since"] == "1970-01-01T00:01:40+00:00"
+    assert shown["query"]["began"] == "1970-01-01T00:01:40+00:00"
+    assert shown["sources"]["b"]["reached"] == 88 * SECOND
+    assert shown["operators"]["both"] == {"held": 4, "guards": 0, "skipped": 0, "made": [0]}
 
 
 def test_collectors_get_gauges(checkpoint: Path) -> None:
     shown = runner.invoke(app, ["status", str(checkpoint), "--metrics"]).stdout
-    assert 'interpunct_held_tuples{operator="both",source="b"} 4\n' in shown
-    assert 'interpunct_behind_ticks{operator="both",source="b"} 2000000\n' in shown
-    assert 'interpunct_heard_timestamp_seconds{operator="both",source="b"} 100.0\n' in shown
+    assert 'interpunct_held_tuples{flow="waiting",operator="both"} 4.0\n' in shown
+    assert 'interpunct_behind_ticks{flow="waiting",operator="both",source="b"} 2e+06\n' in shown
+    assert 'interpunct_heard_timestamp_seconds{flow="waiting",source="b"} 100.0\n' in shown
+    assert 'interpunct_heartbeat_timestamp_seconds{flow="waiting",source="b"} 88.0\n' in shown
+    assert 'interpunct_batches_total{flow="waiting"} 7.0\n' in shown
 
 
 def test_a_folder_that_is_no_checkpoint_is_an_error_in_one_line(tmp_path: Path) -> None:
@@ -74,15 +96,18 @@ def test_a_folder_that_is_no_checkpoint_is_an_error_in_one_line(tmp_path: Path) 
 
 
 def test_a_flow_in_which_nothing_waits_says_so(tmp_path: Path) -> None:
-    Hints(f"{tmp_path}/interpunct").report(0, 0, [])
+    Hints(f"{tmp_path}/interpunct").report(0, 0, Vitals())
     assert "Nothing waits." in runner.invoke(app, ["status", str(tmp_path)]).stdout
 
 
 def test_a_report_that_says_nothing_new_is_not_written_again(checkpoint: Path) -> None:
-    hints, path = Hints(f"{checkpoint}/interpunct"), checkpoint / "interpunct" / "blame" / "0" / "3"
+    hints, path = (
+        Hints(f"{checkpoint}/interpunct"),
+        checkpoint / "interpunct" / "vitals" / "0" / "3",
+    )
     before = path.stat()
     hints.report(0, 3, waiting())
     assert path.stat().st_ino == before.st_ino  # a new report is a new file
-    hints.report(0, 3, [])
+    hints.report(0, 3, Vitals())
     assert path.stat().st_ino != before.st_ino
-    assert len(hints.reports()) == len(waiting())
+    assert len(hints.vitals().waiting) == len(waiting().waiting)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from interpunct import __version__
-from interpunct.cli import lab, lab_feedback, lab_lmerge
+from interpunct.cli import lab, lab_feedback, lab_lmerge, studio
 from interpunct.cli.availability import cutover, jumpstart, standby
 from interpunct.cli.demo import demo
 from interpunct.cli.doctor import doctor
@@ -26,6 +26,7 @@ app = typer.Typer(
 lab_feedback.add_to(lab.app)
 lab_lmerge.add_to(lab.app)
 app.add_typer(lab.app, name="lab")
+app.add_typer(studio.app, name="studio")
 for command in (standby, cutover, jumpstart):
     app.command()(command)
 app.command("demo")(demo)

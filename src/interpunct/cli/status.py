@@ -1,33 +1,28 @@
-"""`interpunct status`: who holds a running flow up.
+"""`interpunct status`: how a running flow is doing, and who holds it up.
 
     operator  holds  waits for  which is          behind  last heard of
     union_1   3      vehicles   not heard since   7s      12:00:01       a tuple stamped 12:00:06 …
 
-Every lane of a flow leaves its part of this beside the checkpoint when it changes; here the parts
-are put together. The flow need not be running, and nothing of it is touched.
+Every lane of a flow leaves its part of this beside the checkpoint when it changes, and the query
+tells of its batches; here the parts are put together. The flow need not be running, and nothing of
+it is touched. `interpunct studio attach` draws the same.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from interpunct.engine.blame import Blame, across_stages
+from interpunct.engine.blame import Blame
+from interpunct.engine.vitals import QueryVitals, Snapshot
 from interpunct.model.durations import format_duration
-from interpunct.model.errors import FlowError
-
-GAUGES = {
-    "interpunct_held_tuples": "Tuples that an operator holds back.",
-    "interpunct_behind_ticks": "How far the source it waits for is behind what it needs.",
-    "interpunct_heard_timestamp_seconds": "When that source was last heard of.",
-}
 
 
 def status(
@@ -37,34 +32,81 @@ def status(
         bool, typer.Option("--metrics", help="Prometheus text on stdout, for its collector.")
     ] = False,
 ) -> None:
-    """Which source holds which operator of a flow back, since when, by how much, and what would
+    """Batches and lag of a flow, heartbeats of its sources, what its operators hold and what they
+    were spared; and which source holds which operator back, since when, by how much, and what would
     release it.
 
     Example: interpunct status /data/checkpoints/speed-map --json
     """
-    lines = blamed(checkpoint)
+    from interpunct.spark.lmerge import quarantined
+    from interpunct.spark.reporter import seen
+
+    snapshot = seen(checkpoint)
     if as_json:
-        typer.echo(json.dumps({"checkpoint": checkpoint, "waiting": list(map(_plain, lines))}))
+        liars = [asdict(q) for q in quarantined(checkpoint)]
+        told = {"checkpoint": checkpoint, **_plain(snapshot), "quarantined": liars}
+        typer.echo(json.dumps(told))
     elif metrics:
-        typer.echo(exposition(lines), nl=False)
+        from interpunct.studio.exposition import exposition
+
+        typer.echo(exposition(snapshot), nl=False)
     else:
-        Console().print(blame_table(lines) if lines else "Nothing waits.")
+        _show(snapshot, Console())
+        for found in quarantined(checkpoint):
+            typer.echo(
+                f"Input {found.input} is in quarantine since batch {found.batch}: {found.element} "
+                f"contradicts {found.contradicts}."
+            )
 
 
-def blamed(checkpoint: str) -> list[Blame]:
-    """What the lanes last left beside a checkpoint; an error where none has left anything."""
-    from interpunct.spark.hints import Hints
+def _show(snapshot: Snapshot, console: Console) -> None:
+    """For people."""
+    if snapshot.query is not None:
+        console.print(_batches(snapshot.query, snapshot.lag))
+    if snapshot.vitals.sources:
+        console.print(sources_table(snapshot))
+    if snapshot.vitals.operators:
+        console.print(operators_table(snapshot))
+    waiting = snapshot.vitals.waiting
+    console.print(blame_table(waiting) if waiting else "Nothing waits.")
 
-    if "://" not in checkpoint and not (Path(checkpoint) / "interpunct").is_dir():
-        raise FlowError(
-            "status", "the checkpoint of a flow that has run a batch", checkpoint,
-            "Give the path that flow.start(checkpoint=…) was given.",
-        )  # fmt: skip
-    return across_stages(Hints(f"{checkpoint}/interpunct").reports())
+
+def _batches(query: QueryVitals, lag: int | None) -> str:
+    runs = "runs" if query.running else "has ended"
+    behind = "" if lag is None else f", results are {format_duration(lag // 1000 * 1000)} behind"
+    return (
+        f"The query {runs}: {query.batches} batches, the last began at "
+        f"{_moment(query.began):%Y-%m-%d %H:%M:%S} and took {query.seconds:g} s{behind}."
+    )
+
+
+def sources_table(snapshot: Snapshot) -> Table:
+    """How far each source has come."""
+    table = Table(title="sources")
+    for name in ("source", "heartbeat", "last heard of", "rows", "late", "which is"):
+        table.add_column(name, justify="right" if name in ("rows", "late") else "left")
+    for name, source in snapshot.vitals.sources.items():
+        beat = "none"
+        if source.reached is not None:
+            beat = _time(source.reached) if source.clocked else str(source.reached)
+        heard = "never" if source.heard is None else _time(source.heard)
+        table.add_row(name, beat, heard, f"{source.rows:,}", f"{source.late:,}", source.quiet)
+    return table
+
+
+def operators_table(snapshot: Snapshot) -> Table:
+    """What each operator has, and what feedback has spared it."""
+    table = Table(title="operators")
+    for name in ("operator", "holds", "guards", "skipped", "put out"):
+        table.add_column(name, justify="left" if name == "operator" else "right")
+    for name, seen in snapshot.vitals.operators.items():
+        numbers = (seen.held, seen.guards, seen.skipped, sum(seen.made))
+        table.add_row(name, *(f"{n:,}" for n in numbers))
+    return table
 
 
 def blame_table(lines: Sequence[Blame]) -> Table:
-    """For people."""
+    """Who waits for whom."""
     table = Table(title="who waits for whom")
     for name in ("operator", "holds", "waits for", "which is", "behind", "last heard of"):
         table.add_column(name, justify="right" if name in ("holds", "behind") else "left")
@@ -72,32 +114,34 @@ def blame_table(lines: Sequence[Blame]) -> Table:
     for line in lines:
         table.add_row(
             line.operator, str(line.holds), line.source, line.quiet, _behind(line),
-            "never" if line.since is None else f"{_moment(line.since):%Y-%m-%d %H:%M:%S}",
-            line.release,
+            "never" if line.since is None else _time(line.since), line.release,
         )  # fmt: skip
     return table
 
 
-def exposition(lines: Iterable[Blame]) -> str:
-    """In the text format of Prometheus, which any collector of text files takes."""
-    samples: dict[str, list[str]] = {name: [] for name in GAUGES}
-    for line in lines:
-        label = f'{{operator="{_escaped(line.operator)}",source="{_escaped(line.source)}"}}'
-        heard = None if line.since is None else line.since / 1e6
-        for name, value in zip(GAUGES, (line.holds, line.behind, heard), strict=True):
-            if value is not None:
-                samples[name].append(f"{name}{label} {value}\n")
-    return "".join(
-        f"# HELP {name} {said}\n# TYPE {name} gauge\n{''.join(samples[name])}"
-        for name, said in GAUGES.items()
-    )
+def _plain(snapshot: Snapshot) -> dict[str, Any]:
+    """For programs: times of the clock as text, ticks as they are."""
+    vitals = snapshot.vitals
+    query = None if snapshot.query is None else asdict(snapshot.query)
+    if query is not None:
+        query["began"] = _moment(query["began"]).isoformat()
+    sources = {
+        name: {**asdict(s), "heard": None if s.heard is None else _moment(s.heard).isoformat()}
+        for name, s in vitals.sources.items()
+    }
+    return {
+        "flow": None if snapshot.outline is None else snapshot.outline.flow,
+        "query": query,
+        "rows": snapshot.rows,
+        "lag": snapshot.lag,
+        "reached": dict(snapshot.reached),
+        "sources": sources,
+        "operators": {name: asdict(seen) for name, seen in vitals.operators.items()},
+        "waiting": [_line(line) for line in vitals.waiting],
+    }
 
 
-def _escaped(name: str) -> str:
-    return name.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _plain(line: Blame) -> dict[str, Any]:
+def _line(line: Blame) -> dict[str, Any]:
     since = None if line.since is None else _moment(line.since).isoformat()
     return {**vars(line), "since": since}
 
@@ -110,3 +154,7 @@ def _behind(line: Blame) -> str:
 
 def _moment(since: int) -> datetime:
     return datetime.fromtimestamp(since / 1e6, UTC)
+
+
+def _time(since: int) -> str:
+    return f"{_moment(since):%Y-%m-%d %H:%M:%S}"

@@ -117,12 +117,13 @@ def _line(vertex: Vertex, source: SourceOperator, wanted: int) -> Blame:
     reached = None if time.given == START_OF_TIME else time.given
     behind = None if reached is None or wanted >= END_OF_TIME else max(wanted - reached, 0)
     return Blame(
-        vertex.name, source.name, _quiet(source), holds, wanted, reached, behind, time.arrived,
+        vertex.name, source.name, quiet_of(source), holds, wanted, reached, behind, time.arrived,
         _release(source, wanted), time.clocked,
     )  # fmt: skip
 
 
-def _quiet(source: Source) -> str:
+def quiet_of(source: Source) -> str:
+    """The kind of quiet a source keeps, if it does."""
     if source.time.finished:
         return "finished"
     if source.time.arrived is None and source.time.given == START_OF_TIME:

@@ -63,14 +63,14 @@ class Component:
         """A page from a feed enters at a source, which may now have answers it had not before."""
         self._asked.clear()
         if self._controlled:
-            self._control()
+            self.control()
         self._dispatch(source, source.operator.accept(0, page))
 
     def enter(self, source: Vertex, emission: Emission) -> None:
         """What a source makes of a batch enters."""
         self._asked.clear()
         if self._controlled:
-            self._control()
+            self.control()
         self._dispatch(source, source.operator.let_out(emission))
 
     def finish(self, source: Vertex) -> None:
@@ -110,7 +110,7 @@ class Component:
     def step(self) -> bool:
         """One turn of the cycle; False when there is nothing to do until something arrives."""
         if self._controlled:
-            self._control()
+            self.control()
         vertex = self._current or self._runnable()
         if vertex is not None:
             self._execute(vertex)
@@ -225,7 +225,7 @@ class Component:
         while self._resting:
             self._metrics.resume(self._resting.pop(), self._clock.now())
 
-    def _control(self) -> None:
+    def control(self) -> None:
         """Feedback first: each message to its operator, what it relays to those upstream."""
         while self._controlled:
             vertex = self._controlled.pop()

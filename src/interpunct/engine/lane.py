@@ -19,6 +19,7 @@ from interpunct.engine.export import Export
 from interpunct.engine.lane_source import Border, Entry, Facts, LaneSource
 from interpunct.engine.metrics import Metrics
 from interpunct.engine.shared_time import SharedTime
+from interpunct.engine.vitals import Vitals, with_blame
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Context, Node, Ref, SinkNode, SourceNode, TimerNode
 from interpunct.flow.planner import Stage
@@ -96,6 +97,7 @@ class Lane:
         many lanes of later stages read each export."""
         self._clock = ScriptedClock()
         self.state = state
+        self.before = Vitals()  # what was counted before this lane was built on its state
         self._frames: dict[str, list[pl.DataFrame]] = {}
         self._late: dict[str, list[pl.DataFrame]] = {}
         self._exports: dict[Ref, Export] = {}
@@ -118,6 +120,7 @@ class Lane:
             vertex.operator.begin()
         for said in batch.feedback:
             self._hear(said)
+        self._component.control()  # before the batch's tuples, of which it may spare some
         for name, vertex in self._vertices.items():
             operator = vertex.operator
             if isinstance(operator, LaneSource):
@@ -160,6 +163,7 @@ class Lane:
         """What went through the prefix enters behind it, with what the lane itself lets in."""
         facts = batch.facts.get(source.name, Facts())
         raw = batch.raw.get(source.name, ())
+        vertex.taken += facts.rows
         if batch.skipped.get(source.name):
             source.guards.count(batch.skipped[source.name])
         source.told_of_silence(batch.idle.get(source.name), batch.blocked.get(source.name))
@@ -203,6 +207,10 @@ class Lane:
     def blame(self) -> list[Blame]:
         """Which source holds each operator of this lane back."""
         return blame(self._vertices.values())
+
+    def vitals(self) -> Vitals:
+        """What can be seen of this lane, and which source holds each operator of it back."""
+        return with_blame(self._vertices.values()).after(self.before)
 
     def save(self) -> None:
         for vertex in self._vertices.values():

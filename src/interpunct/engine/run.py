@@ -16,6 +16,7 @@ from interpunct.engine.feeds import Peekable, as_feed, replayed
 from interpunct.engine.metrics import Metrics
 from interpunct.engine.shared_time import SharedTime
 from interpunct.engine.trace import Trace
+from interpunct.engine.vitals import Vitals, with_blame
 from interpunct.flow.feedback import Desk
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Context, GateNode, SinkNode, SourceNode
@@ -186,6 +187,10 @@ class Engine:
     def blame(self) -> pl.DataFrame:
         """Which source holds each operator and sink back, and what would release it."""
         return table(line for c in self.components for line in blame(c.vertices))
+
+    def vitals(self) -> Vitals:
+        """What can be seen of the flow from outside."""
+        return with_blame(v for c in self.components for v in c.vertices)
 
     def save(self) -> State:
         """Write every operator's changes to the state."""

@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from interpunct.flow.feedback import delimited
+from interpunct.flow.feedback import Length, delimited, ending
 from interpunct.model.errors import FeedbackError
 from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.schema import START_OF_TIME, Schema
@@ -82,8 +82,13 @@ class Channel:
         known = {n: {"ddl": s.ddl, "time": s.time} for n, s in sinks.items()}
         self._files.write("sinks", known)
 
-    def parse(self, sink: str, text: str) -> Feedback:
-        """Feedback for a sink of the query, checked as far as its schema allows."""
+    def sinks(self) -> list[str]:
+        """The sinks that were announced; none as long as the query was never started."""
+        return sorted(self._files.read("sinks") or ())
+
+    def parse(self, sink: str, text: str, *, lasting: Length | None = None) -> Feedback:
+        """Feedback for a sink of the query, checked as far as its schema allows; with `lasting` it
+        ends so long after what the sink has reached."""
         known = self._files.read("sinks")
         if known is None:
             raise FeedbackError(
@@ -94,6 +99,9 @@ class Channel:
             names = ", ".join(sorted(known))
             raise FeedbackError("feedback", f"one of the sinks {names}", repr(sink), "Name one.")
         feedback = Feedback.parse(text, Schema.of(known[sink]["ddl"], time=known[sink]["time"]))
+        if lasting is not None:
+            reached = self.reached().get(sink, START_OF_TIME)
+            feedback = ending(feedback, sink, reached, lasting)
         if feedback.intent is Intent.ASSUMED and not delimited(feedback.pattern):
             raise FeedbackError(
                 f"feedback for sink {sink!r}", "a pattern that ends in time", text,

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pyspark import TaskContext
 
-from interpunct.engine.blame import Blame
+from interpunct.engine.vitals import QueryVitals, Vitals, together
+from interpunct.flow.outline import Outline
 from interpunct.model.pattern import Pattern
 from interpunct.spark.files import JsonFolder
 
@@ -48,14 +49,38 @@ class Hints:
         content = self._files.read(f"hints/{stage}/{batch}") or {}
         return {name: Hint(*values) for name, values in content.items()}
 
-    def report(self, stage: int, lane: int, lines: list[Blame]) -> None:
-        """Leave what a lane knows of who holds whom back, unless that is what it left last."""
-        self._files.rewrite(f"blame/{stage}/{lane}", [vars(line) for line in lines])
+    def report(self, stage: int, lane: int, vitals: Vitals) -> None:
+        """Leave what can be seen of a lane, unless that is what it left last."""
+        self._files.rewrite(f"vitals/{stage}/{lane}", vitals.to_json())
 
-    def reports(self) -> list[Blame]:
-        """What the lanes of all stages last left."""
-        left = (self._files.read(name) or () for name in self._files.names("blame"))
-        return [Blame(**line) for lines in left for line in lines]
+    def reported(self, stage: int, lane: int) -> Vitals:
+        """What a lane last left; nothing if it left nothing."""
+        left = self._files.read(f"vitals/{stage}/{lane}")
+        return Vitals() if left is None else Vitals.of_json(left)
+
+    def vitals(self) -> Vitals:
+        """What the lanes of all stages last left, taken together."""
+        parts: dict[int, list[Vitals]] = {}
+        for name in self._files.names("vitals"):
+            _, stage, lane = name.split("/")
+            parts.setdefault(int(stage), []).append(self.reported(int(stage), int(lane)))
+        return together(parts)
+
+    def announce(self, outline: Outline) -> None:
+        """Tell those who only see the metrics what the flow looks like."""
+        self._files.rewrite("outline", outline.to_json())
+
+    def outline(self) -> Outline | None:
+        said = self._files.read("outline")
+        return None if said is None else Outline.of_json(said)
+
+    def tell_query(self, query: QueryVitals) -> None:
+        self._files.rewrite("query", asdict(query))
+
+    def query(self) -> QueryVitals | None:
+        """What the query last told of its batches; None where it never did."""
+        told = self._files.read("query")
+        return None if told is None else QueryVitals(**told)
 
     def assume(
         self,

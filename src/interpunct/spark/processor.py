@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections import OrderedDict
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -21,6 +18,7 @@ from interpunct.spark.lanes import lane_of
 from interpunct.spark.program import Program
 from interpunct.spark.rows import as_rows
 from interpunct.spark.state import KEY, VALUE, SparkState
+from interpunct.spark.warm import Warm, freeze_once
 from interpunct.spark.wire import (
     BEAT,
     BLOCKED,
@@ -38,23 +36,13 @@ from interpunct.spark.wire import (
     WAKE,
     Row,
     row_column,
+    to_pandas,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_WARM = 64  # lanes whose decoded state a worker keeps between batches
-
-# A worker may see a lane again in the next batch, or another worker may have had it in between.
-# The nonce that every batch writes with the lane's records tells: only an exact match is warm.
-_warm: OrderedDict[tuple[str, int, int], tuple[Lane, SparkState]] = OrderedDict()
-
-
-@lru_cache
-def freeze_once() -> None:
-    """Keep the collector from going through the libraries' objects again and again."""
-    gc.collect()
-    gc.freeze()
+_warm: Warm[Lane] = Warm()
 
 
 class LaneProcessor(StatefulProcessor):
@@ -87,19 +75,20 @@ class LaneProcessor(StatefulProcessor):
         if not mine.any():
             return
         batch = self._batch(arrived[mine])
-        lane, state = self._lane(lane_id)
+        place = (self._program.run, self._stage, lane_id)
+        lane, state = _warm.take(place, self._entries, lambda found: self._built(lane_id, found))
         output = lane.run(batch)
         lane.save()
-        self._remember(lane_id, lane, state)
+        _warm.keep(place, lane, state)
         self._leave_hints(lane_id, lane)
         if self._direct is not None:
             name, schema = self._direct
             frame = output.sinks.pop(name.removeprefix(SINK), None)
             if frame is not None and frame.height:
                 yield as_rows(frame, schema, name)
-        leaving = [[getattr(r, c) for c in COLUMNS] for r in self._leaving(lane_id, output)]
+        leaving = list(self._leaving(lane_id, output))
         if leaving:
-            yield self._padded(pd.DataFrame(leaving, columns=COLUMNS))
+            yield self._padded(to_pandas(leaving))
 
     def close(self) -> None:
         """State is Spark's; there is nothing to close."""
@@ -146,24 +135,17 @@ class LaneProcessor(StatefulProcessor):
 
     # The lane ---------------------------------------------------------------------------------
 
-    def _lane(self, lane_id: int) -> tuple[Lane, SparkState]:
-        """The lane with its state: warm if this worker had it last, else rebuilt from state."""
-        found = _warm.pop((self._program.run, self._stage, lane_id), None)
-        if found is not None and found[1].still_current(self._entries):
-            return found
-        state = SparkState(self._entries)
+    def _built(self, lane_id: int, state: SparkState) -> Lane:
+        """The lane from its state, if that is of the same program."""
         stored = state.get("program")
         assert stored is None or isinstance(stored, bytes)
         described = self._program.check(self._stage, stored)
         if stored is None:
             state.put("program", described)
-        return self._program.lane(self._stage, state), state
-
-    def _remember(self, lane_id: int, lane: Lane, state: SparkState) -> None:
-        state.flush()
-        _warm[(self._program.run, self._stage, lane_id)] = (lane, state)
-        while len(_warm) > MOST_WARM:
-            _warm.popitem(last=False)
+        lane, hints = self._program.lane(self._stage, state), self._program.hints
+        if hints is not None:
+            lane.before = hints.reported(self._stage, lane_id)
+        return lane
 
     def _leave_hints(self, lane_id: int, lane: Lane) -> None:
         """One lane speaks for all: their sources' times are the same."""
@@ -173,7 +155,7 @@ class LaneProcessor(StatefulProcessor):
             told = {name: Hint(time.given, time.greatest) for name, time in times.items()}
             hints.write(self._stage, batch, told)
         if hints is not None:
-            hints.report(self._stage, lane_id, lane.blame())
+            hints.report(self._stage, lane_id, lane.vitals())
             hints.assume(self._stage, lane_id, lane.assumed(), lane.skipped())
 
     # Out --------------------------------------------------------------------------------------

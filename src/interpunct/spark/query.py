@@ -13,9 +13,11 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from interpunct.engine.blame import across_stages, table
+from interpunct.engine.blame import table
+from interpunct.engine.vitals import Snapshot
 from interpunct.flow.feedback import Desk
 from interpunct.flow.graph import Graph
+from interpunct.flow.outline import Outline
 from interpunct.model.errors import FlowError
 from interpunct.model.feedback import Feedback
 from interpunct.model.late import is_late
@@ -24,8 +26,11 @@ from interpunct.spark.channel import Channel, Message
 from interpunct.spark.clock import WakeFile
 from interpunct.spark.compile import Leaving, compiled
 from interpunct.spark.courier import Courier, Upstream, check_upstream
+from interpunct.spark.display import shown
+from interpunct.spark.files import absolute
 from interpunct.spark.hints import Hints
 from interpunct.spark.program import Program
+from interpunct.spark.reporter import Reporter, seen
 from interpunct.spark.session import check_session
 from interpunct.spark.silence import SilenceListener, provable
 from interpunct.spark.wire import LATE, SINK
@@ -40,6 +45,7 @@ class FlowQuery:
     program: Program
     checkpoint: str
     silence: SilenceListener | None = None
+    reporter: Reporter | None = None
     desk: Desk = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,6 +98,8 @@ class FlowQuery:
         self.query.stop()
         if self.silence is not None:
             self.silence.remove()
+        if self.reporter is not None:
+            self.reporter.close()
 
     def await_termination(self, timeout: int | None = None) -> bool:
         """Wait for the end; False when it has not come within `timeout` seconds."""
@@ -108,11 +116,24 @@ class FlowQuery:
                 f"flow {self.program.graph.name!r}", "a checkpoint that Arrow can reach",
                 self.checkpoint, "Lanes leave their reports beside the checkpoint.",
             )  # fmt: skip
-        return table(across_stages(self.program.hints.reports()))
+        return table(self.program.hints.vitals().waiting)
+
+    def snapshot(self) -> Snapshot:
+        """All that can be seen of the flow, as of the last batch."""
+        return seen(self.checkpoint)
 
     @property
     def progress(self) -> list[Any]:
         return list(self.query.recentProgress)
+
+    def __repr__(self) -> str:
+        state = "running" if self.query.isActive else "ended"
+        return f"FlowQuery({self.program.graph.name!r}, {state})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the last batches, and who waits for whom."""
+        blame = None if self.program.hints is None else self.blame()
+        return shown(self.program.graph.name, self.query, blame)
 
 
 def outputs(graph: Graph) -> dict[str, Schema]:
@@ -173,6 +194,7 @@ def start(
     """
     check_session(spark, lanes)
     check_upstream(graph, upstream or {})
+    checkpoint = absolute(checkpoint)
     hints = Hints.under(checkpoint)
     channel = None if hints is None else Channel.of(checkpoint)
     program = Program.of(graph, lanes, hints, channel)
@@ -184,6 +206,8 @@ def start(
     if channel is not None:
         channel.announce({n.name: n.streams[0].schema for n in graph.sinks})
         courier = Courier(graph, lanes, channel, upstream or {})
+    if hints is not None:
+        hints.announce(Outline.of(graph))
     batches = Batches(leaving(program, outputs(graph)), writers, wake, names, courier)
     stream = (
         rows.writeStream.queryName(graph.name)
@@ -196,7 +220,8 @@ def start(
     query = stream.start()
     if silence is not None:
         silence.hear(query)
-    return FlowQuery(query, program, checkpoint, silence)
+    reporter = None if hints is None else Reporter.of(query, hints)
+    return FlowQuery(query, program, checkpoint, silence, reporter)
 
 
 def _writers(

@@ -15,7 +15,9 @@ Where a flow has one sink, its tuples leave the last stage as rows, in columns o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.types import (
@@ -26,6 +28,9 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OUT = -1
 CLOCK, RAW, END, IDLE, BLOCKED = "clock", "raw:", "end:", "idle:", "blocked:"
@@ -85,6 +90,13 @@ class Row:
     least: int | None = None
     late: bytes | None = None
     page: bytes | None = None
+
+
+def to_pandas(rows: Iterable[Row]) -> pd.DataFrame:
+    """Rows as a stateful operator gives them to Spark."""
+    import pandas as pd
+
+    return pd.DataFrame([[getattr(r, c) for c in COLUMNS] for r in rows], columns=COLUMNS)
 
 
 def to_batch(rows: list[Row]) -> pa.RecordBatch:

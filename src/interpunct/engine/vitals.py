@@ -1,0 +1,213 @@
+"""Vitals: what can be seen of a running flow from outside, small enough to be written every batch.
+
+    operator   holds  guards  skipped  made          source    has come to  last heard  late
+    together     312       1    4 021  9 980         vehicles  12:00:05     12:00:08       3
+    average       18       1       12    420         sensors   12:00:07     12:00:08       0
+
+A lane leaves its own beside the checkpoint, and `together` makes one picture of those of all lanes
+of all stages. In process the engine has the same picture of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from interpunct.engine.arcs import Vertex
+from interpunct.engine.blame import ENTRY, EXPORT, Blame, across_stages, blame, quiet_of
+from interpunct.engine.lane_source import LaneSource
+from interpunct.flow.outline import Outline
+from interpunct.model.schema import START_OF_TIME
+from interpunct.operators.source import Source
+
+
+@dataclass(frozen=True)
+class OperatorVitals:
+    """What an operator holds, what feedback has spared it, and what it has put out, by output."""
+
+    held: int = 0  # tuples
+    guards: int = 0
+    skipped: int = 0  # tuples
+    made: tuple[int, ...] = (0,)
+
+    def beside(self, other: OperatorVitals) -> OperatorVitals:
+        """Two lanes of one operator: tuples add up; guards do not, for feedback is told to all
+        lanes and each installs the same."""
+        return OperatorVitals(
+            self.held + other.held,
+            max(self.guards, other.guards),
+            self.skipped + other.skipped,
+            _added(self.made, other.made),
+        )
+
+
+@dataclass(frozen=True)
+class SourceVitals:
+    """How far a source has come, in ticks, and when it was last heard of, in µs of the clock."""
+
+    reached: int | None = None  # the greatest time it has promised
+    heard: int | None = None
+    rows: int = 0
+    late: int = 0
+    quiet: str = ""
+    clocked: bool = True  # whether ticks are microseconds
+
+    def beside(self, other: SourceVitals) -> SourceVitals:
+        """Two lanes of one source: all lanes know of all its rows, each has its own late ones."""
+        return SourceVitals(
+            _least(self.reached, other.reached),
+            max((h for h in (self.heard, other.heard) if h is not None), default=None),
+            max(self.rows, other.rows),
+            self.late + other.late,
+            self.quiet or other.quiet,
+            self.clocked,
+        )
+
+
+@dataclass(frozen=True)
+class Vitals:
+    """Of one lane of one stage, or of a whole flow."""
+
+    operators: Mapping[str, OperatorVitals] = field(default_factory=dict)
+    sources: Mapping[str, SourceVitals] = field(default_factory=dict)
+    waiting: tuple[Blame, ...] = ()
+
+    def after(self, before: Vitals) -> Vitals:
+        """With what was counted before the operators were built again from their state."""
+        nothing, unheard = OperatorVitals(), SourceVitals()
+        operators = {
+            name: OperatorVitals(
+                v.held,
+                v.guards,
+                v.skipped,
+                _added(v.made, before.operators.get(name, nothing).made),
+            )
+            for name, v in self.operators.items()
+        }
+        sources = {
+            name: SourceVitals(
+                v.reached, v.heard, v.rows + before.sources.get(name, unheard).rows,
+                v.late + before.sources.get(name, unheard).late, v.quiet, v.clocked,
+            )
+            for name, v in self.sources.items()
+        }  # fmt: skip
+        return Vitals(operators, sources, self.waiting)
+
+    @property
+    def skipped(self) -> int:
+        """Tuples that feedback has spared somebody."""
+        return sum(v.skipped for v in self.operators.values())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "operators": {name: asdict(v) for name, v in self.operators.items()},
+            "sources": {name: asdict(v) for name, v in self.sources.items()},
+            "waiting": [asdict(line) for line in self.waiting],
+        }
+
+    @classmethod
+    def of_json(cls, said: Mapping[str, Any]) -> Vitals:
+        operators = {
+            name: OperatorVitals(**{**v, "made": tuple(v["made"])})
+            for name, v in said["operators"].items()
+        }
+        sources = {name: SourceVitals(**v) for name, v in said["sources"].items()}
+        return cls(operators, sources, tuple(Blame(**line) for line in said["waiting"]))
+
+
+@dataclass(frozen=True)
+class QueryVitals:
+    """The batches of a query: how many, when the last one began and how long it took."""
+
+    batches: int
+    began: int  # µs of the clock
+    seconds: float
+    running: bool
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that is known of a flow at one moment of the clock."""
+
+    at: int
+    outline: Outline | None
+    vitals: Vitals
+    query: QueryVitals | None = None  # None in process, where there are no batches
+    reached: Mapping[str, int] = field(default_factory=dict)  # by sink, in ticks
+
+    @property
+    def rows(self) -> int:
+        return sum(s.rows for s in self.vitals.sources.values())
+
+    @property
+    def lag(self) -> int | None:
+        """How far the results are behind the clock, in µs; None where time is no clock's, or where
+        it has not begun."""
+        clocked = all(s.clocked for s in self.vitals.sources.values())
+        begun = [ticks for ticks in self.reached.values() if ticks > START_OF_TIME]
+        return max(self.at - min(begun), 0) if begun and clocked else None
+
+
+def vitals(vertices: Iterable[Vertex]) -> Vitals:
+    """Of the operators of an engine, or of one lane."""
+    vertices = [v for v in vertices if not v.name.startswith((ENTRY, EXPORT))]
+    sources = {v.name: _source(v, v.operator) for v in vertices if isinstance(v.operator, Source)}
+    return Vitals({v.name: _operator(v) for v in vertices}, sources)
+
+
+def with_blame(vertices: Iterable[Vertex]) -> Vitals:
+    """And whom its operators wait for."""
+    vertices = list(vertices)
+    seen = vitals(vertices)
+    return Vitals(seen.operators, seen.sources, tuple(blame(vertices)))
+
+
+def together(parts: Mapping[int, Iterable[Vitals]]) -> Vitals:
+    """The lanes of all stages, by the number of the stage, as one flow.
+
+    A source that enters several stages is told of by the first, which has its late tuples too.
+    """
+    operators: dict[str, OperatorVitals] = {}
+    sources: dict[str, SourceVitals] = {}
+    waiting: list[Blame] = []
+    for _, lanes in sorted(parts.items()):
+        known = frozenset(sources)
+        for lane in lanes:
+            waiting += lane.waiting
+            for name, seen in lane.operators.items():
+                other = operators.get(name)
+                operators[name] = seen if other is None else seen.beside(other)
+            for name, source in lane.sources.items():
+                if name not in known:
+                    beside = sources.get(name)
+                    sources[name] = source if beside is None else source.beside(beside)
+    return Vitals(operators, sources, tuple(across_stages(waiting)))
+
+
+def _operator(vertex: Vertex) -> OperatorVitals:
+    held = vertex.held()
+    made = tuple(vertex.made.get(port, 0) for port in range(len(vertex.operator.outputs)))
+    skipped = sum(vertex.operator.skipped().values())
+    return OperatorVitals(held.tuples, held.guards, skipped, made)
+
+
+def _source(vertex: Vertex, source: Source) -> SourceVitals:
+    """In a lane, tuples enter behind their source, and it is told how many there were."""
+    time, late = source.time, vertex.made.get(1, 0)
+    reached = None if time.given == START_OF_TIME else time.given
+    if isinstance(source, LaneSource):
+        rows = vertex.taken
+    else:
+        rows = vertex.made.get(0, 0) + late + sum(source.skipped().values())
+    return SourceVitals(reached, time.arrived, rows, late, quiet_of(source), time.clocked)
+
+
+def _added(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    length = max(len(one), len(other))
+    padded = (made + (0,) * (length - len(made)) for made in (one, other))
+    return tuple(a + b for a, b in zip(*padded, strict=True))
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else min(one, other)

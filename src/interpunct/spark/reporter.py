@@ -1,0 +1,85 @@
+"""What a query tells of itself beside its checkpoint, for people and for other programs.
+
+    checkpoint/interpunct/outline          what the flow looks like: written once
+                         /query            its batches: once a second, if there was one
+                         /vitals/0/17      what a lane saw: with its batch, if something changed
+
+The batches are told by a thread of their own, which asks Spark for its last progress. A batch
+never waits for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from interpunct.engine.vitals import QueryVitals, Snapshot
+from interpunct.model.errors import FlowError
+from interpunct.model.schema import to_ticks
+from interpunct.progress.clock import RealClock
+from interpunct.spark.channel import Channel
+from interpunct.spark.hints import Hints
+
+EVERY = 1.0  # seconds between two looks
+
+
+class Reporter(threading.Thread):
+    """Looks at a query until it ends, or until the session it belongs to does."""
+
+    def __init__(self, query: StreamingQuery, hints: Hints) -> None:
+        super().__init__(name=f"reporter of {query.name}", daemon=True)
+        self._query, self._hints = query, hints
+        self._closed = threading.Event()
+
+    @classmethod
+    def of(cls, query: StreamingQuery, hints: Hints) -> Reporter | None:
+        """A reporter at work; none on Spark Connect, where each look would be a call abroad."""
+        if not hasattr(query, "_jsq"):
+            return None
+        reporter = cls(query, hints)
+        reporter.start()
+        return reporter
+
+    def run(self) -> None:
+        while not self._closed.wait(EVERY) and self._told():
+            continue
+
+    def close(self) -> None:
+        """The query has been stopped: tell its end."""
+        self._closed.set()
+        self.join()
+        self._told()
+
+    def _told(self) -> bool:
+        """Tell what is new; False when there is nothing more to be told."""
+        try:
+            running, last = self._query.isActive, self._query.lastProgress
+            if last is not None:
+                self._hints.tell_query(_vitals(last, running))
+        except (Py4JError, PySparkException, OSError):
+            return False  # the session or the folder is gone, and with it who would read this
+        return bool(running)
+
+
+def seen(checkpoint: str) -> Snapshot:
+    """All that a flow has left beside its checkpoint; an error where none has."""
+    if "://" not in checkpoint and not (Path(checkpoint) / "interpunct").is_dir():
+        raise FlowError(
+            "status", "the checkpoint of a flow that has run a batch", checkpoint,
+            "Give the path that flow.start(checkpoint=…) was given.",
+        )  # fmt: skip
+    hints = Hints(f"{checkpoint}/interpunct")
+    reached = Channel.of(checkpoint).reached()
+    return Snapshot(RealClock().now(), hints.outline(), hints.vitals(), hints.query(), reached)
+
+
+def _vitals(progress: Any, running: bool) -> QueryVitals:
+    began = to_ticks(datetime.fromisoformat(progress["timestamp"]))
+    seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
+    return QueryVitals(int(progress["batchId"]) + 1, began, seconds, running)

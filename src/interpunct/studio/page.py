@@ -1,0 +1,296 @@
+"""The page of one person: drawn from the room twice a second, and what is done on it."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import polars as pl
+from bokeh.core.templates import get_env
+from bokeh.document import Document
+from bokeh.events import DocumentReady, RangesUpdate, Reset
+from bokeh.layouts import column, row
+from bokeh.models import (
+    Button,
+    ColumnDataSource,
+    CustomJS,
+    Div,
+    GlyphRenderer,
+    InlineStyleSheet,
+    Range1d,
+    TabPanel,
+    Tabs,
+    TextInput,
+)
+
+from interpunct.studio import drawing, panels
+from interpunct.studio.history import at_sources
+from interpunct.studio.look import BOXED, CONTROL, LIGHT, LOOKS, PAGE, TEXT, Look
+from interpunct.studio.map_view import MapView
+from interpunct.studio.merge_panel import MergePanel
+from interpunct.studio.room import EVERY, Room
+
+GAP = 8  # pixels between panels
+SPAN = 120_000  # milliseconds that lines show
+
+
+class Page:
+    """`who` is the session; `allowed` whether it may act on the query."""
+
+    def __init__(self, room: Room, document: Document, who: str, allowed: bool, look: str) -> None:
+        self.room, self.document, self.who, self.allowed = room, document, who, allowed
+        self.look = LOOKS.get(look, LIGHT)
+        names = ("boxes", "wires", "returns", "dots", "backs", "work", "batches")
+        self.data = {name: ColumnDataSource(name=name) for name in names}
+        self.data["dots"].data = {"x": [], "y": []}
+        self.data["backs"].data = {"x": [], "y": []}
+        self.data["work"].data = {"at": [], "came": [], "skipped": []}
+        self.data["batches"].data = {"at": [], "ms": []}
+        self.lines: dict[str, ColumnDataSource] = {}
+        self.head, self.note = self._div("head", TEXT, 1250), self._div("note", BOXED, 500)
+        self.operators = self._div("operators", BOXED, 424)
+        self.sources = self._div("sources", BOXED, 386)
+        self.blame = self._div("blame", BOXED, 386)
+        self._figures()
+        self._controls()
+        self._compose()
+
+    # What there is ------------------------------------------------------------------------------
+
+    def _div(self, name: str, sheet: str, width: int) -> Div:
+        return Div(text="", name=name, width=width, margin=0,
+                   stylesheets=[InlineStyleSheet(css=sheet)])  # fmt: skip
+
+    def _figures(self) -> None:
+        self._draw_graph()
+        self.graph = panels.graph_figure(self.data, self.look)
+        self.cells = ColumnDataSource({"x": [], "y": [], "value": []}, name="cells")
+        self.maps = [(v, panels.map_figure(v, self.cells)) for v in self.room.views[:1]]
+        for view, plot in self.maps:
+            view.zoom.look(self.who, None)  # whoever comes wants to see everything at first
+            plot.on_event(RangesUpdate, lambda event, v=view: self._zoomed(v, event.y0, event.y1))
+            plot.on_event(Reset, lambda _, v=view: self._zoomed(v, None, None))
+        self.behind = panels.line_figure("seconds behind the clock", 190)
+        self.taken = panels.line_figure("tuples a second", 168, 500)
+        self.taken.varea("at", 0, "came", source=self.data["work"], fill_color=self.look.data,
+                         fill_alpha=0.35, legend_label="came", name="data")  # fmt: skip
+        self.taken.varea("at", 0, "skipped", source=self.data["work"], fill_alpha=0.55,
+                         fill_color=self.look.feedback, legend_label="skipped at the sources",
+                         name="feedback")  # fmt: skip
+        self.taken.legend.location = "top_left"
+        self.latency = panels.line_figure("milliseconds a batch", 132)
+        self.latency.step("at", "ms", source=self.data["batches"], mode="before",
+                          line_color=self.look.data, line_width=1.5, name="data")  # fmt: skip
+        for plot in (self.behind, self.taken, self.latency):
+            plot.x_range = Range1d(0, 1)
+
+    def _controls(self) -> None:
+        sheet = [InlineStyleSheet(css=CONTROL)]
+        self.toggle = Button(label="dark" if self.look is LIGHT else "light", width=64,
+                             name="look", stylesheets=sheet)  # fmt: skip
+        self.toggle.on_click(self._switch)
+        self.all = Button(label="show all", width=76, name="all", stylesheets=sheet)
+        self.all.on_click(self._show_all)
+        sinks = self._sinks()
+        example = "~[segment ≠ 3]"
+        self.words = TextInput(placeholder=f"feedback, e.g. {example}", width=218, name="words",
+                               stylesheets=sheet)  # fmt: skip
+        self.sink = TextInput(value=sinks[0] if sinks else "", width=64, name="sink",
+                              stylesheets=sheet)  # fmt: skip
+        self.send = Button(label="send for 30 s", width=96, name="send", stylesheets=sheet)
+        self.send.on_click(self._said)
+
+    def _sinks(self) -> list[str]:
+        now = self.room.history.now
+        return [] if now is None or now.outline is None else now.outline.sinks
+
+    def _compose(self) -> None:
+        middle: list[Any] = [plot for _, plot in self.maps]
+        said = [*([self.all] if self.maps else []), self.sink, self.words, self.send]
+        middle += [self.note, row(*said), self.taken]
+        query = row(
+            column(self.graph, self.operators, spacing=GAP),
+            column(*middle, spacing=GAP),
+            column(self.behind, self.latency, self.sources, self.blame, spacing=GAP),
+            spacing=GAP, margin=(6, 0, 0, 0),
+        )  # fmt: skip
+        shown = [TabPanel(child=query, title="query")]
+        self.merge = None
+        if self.room.merging is not None:
+            self.merge = MergePanel(self.room.merging, self.allowed, self.look)
+            shown.append(TabPanel(child=self.merge.root, title="merge"))
+        tabs = Tabs(tabs=shown, stylesheets=[InlineStyleSheet(css=CONTROL)], name="tabs")
+        document = self.document
+        document.add_root(column(row(self.head, self.toggle), tabs))
+        document.title = "interpunct studio"
+        document.template = get_env().from_string(PAGE)
+        document.theme = self.look.theme()
+        self._browser()
+        self.update()
+        document.add_periodic_callback(self.update, EVERY)
+
+    def _browser(self) -> None:
+        """What happens in the browser alone: dots that move, and the colours of the page."""
+        sources = {n: self.data[n] for n in ("wires", "returns", "dots", "backs")}
+        self.document.js_on_event(DocumentReady, CustomJS(args=sources, code=drawing.MOVING))
+        paint = "document.documentElement.dataset.look = "
+        first = CustomJS(code=f"{paint}{self.look.name!r}")
+        self.document.js_on_event(DocumentReady, first)
+        self.toggle.js_on_click(CustomJS(args={"button": self.toggle}, code=f"{paint}button.label"))
+
+    # What is done on it -------------------------------------------------------------------------
+
+    def _switch(self) -> None:
+        """From light to dark, or back."""
+        self.look = LOOKS[self.toggle.label]
+        self.toggle.label = "dark" if self.look is LIGHT else "light"
+        self.document.theme = self.look.theme()
+        for plot in (self.graph, self.taken, self.latency):
+            for renderer in plot.renderers:
+                _paint(renderer, self.look)
+        self.update()
+
+    def _zoomed(self, view: MapView, low: float | None, high: float | None) -> None:
+        wanted = None if low is None or high is None else view.visible(low, high)
+        if wanted is not None and not self.allowed:
+            self.room.trouble = REFUSED
+            return
+        view.zoom.look(self.who, wanted)
+
+    def _show_all(self) -> None:
+        for view, plot in self.maps:
+            low, high = view.places or (0, 8)
+            plot.y_range.start, plot.y_range.end = low - 0.5, high + 0.5
+            self._zoomed(view, None, None)
+
+    def _said(self) -> None:
+        """Someone has written feedback."""
+        if not self.allowed:
+            self.room.trouble = REFUSED
+        elif self.words.value.strip():
+            self.room.send(self.sink.value.strip(), self.words.value.strip(), "30s")
+
+    def gone(self) -> None:
+        self.room.leave(self.who)
+
+    # What is drawn ------------------------------------------------------------------------------
+
+    def update(self) -> None:
+        """Everything as it is in the room now."""
+        now = self.room.history.now
+        self.head.text = self._headline()
+        self.note.text = self._notes()
+        if self.merge is not None:
+            self.merge.update()
+        if now is None:
+            return
+        self._draw_graph()
+        self.operators.text = panels.operators_table(now)
+        self.sources.text = panels.sources_table(now)
+        self.blame.text = panels.blame_table(now)
+        self._draw_lines(now.at / 1000)
+        for view, plot in self.maps:
+            self._draw_map(view, plot)
+
+    def _draw_graph(self) -> None:
+        now = self.room.history.now
+        outline = None if now is None else now.outline
+        if now is None or outline is None:
+            return
+        layout = drawing.Layout.of(outline)
+        self.data["boxes"].data = drawing.boxes(outline, layout, now.vitals, self.look)
+        self.data["wires"].data = drawing.wires(outline, layout, self.room.history.rates())
+        self.data["returns"].data = drawing.returns(outline, layout, now.vitals)
+        if hasattr(self, "graph"):
+            self.graph.x_range.end, self.graph.y_range.end = layout.columns, layout.rows
+
+    def _draw_map(self, view: MapView, plot: Any) -> None:
+        shown = view.shown()
+        if not shown.height or view.places is None:
+            return
+        middle = (pl.col("at") + view.width // 2) / 1000
+        cells = shown.select(middle.alias("x"), pl.col("place").alias("y"), "value")
+        self.cells.data = {name: cells[name].to_numpy() for name in cells.columns}
+        last = float(shown["at"].max()) / 1000 + view.width / 1000  # type: ignore[arg-type]
+        first = last - view.keep / 1000
+        for name, value in (("start", first), ("end", last)):
+            setattr(plot.x_range, name, value)
+            setattr(plot.x_range, f"reset_{name}", value)
+        low, high = view.places[0] - 0.5, view.places[1] + 0.5
+        whole = view.zoom.looks.get(self.who) is None
+        if (plot.y_range.reset_start, plot.y_range.reset_end) != (low, high):
+            plot.y_range.reset_start, plot.y_range.reset_end = low, high
+            if whole:
+                plot.y_range.start, plot.y_range.end = low, high
+
+    def _draw_lines(self, now: float) -> None:
+        for number, (name, points) in enumerate(self.room.history.behind().items()):
+            if name not in self.lines:
+                self.lines[name] = ColumnDataSource({"at": [], "s": []})
+                dash = "dashed" if name == "results" else "solid"
+                self.behind.line("at", "s", source=self.lines[name], legend_label=name,
+                                 line_width=2, line_color=self.look.series[number % 5],
+                                 line_dash=dash)  # fmt: skip
+                self.behind.legend.location = "top_left"
+                self.behind.legend.orientation = "horizontal"
+                self.behind.legend.spacing = 12
+            self.lines[name].data = {"at": [p[0] for p in points], "s": [p[1] for p in points]}
+        self.data["work"].data = self.room.history.work()
+        batches = self.room.history.batches()
+        self.data["batches"].data = {"at": [b[0] for b in batches], "ms": [b[1] for b in batches]}
+        for plot in (self.behind, self.taken, self.latency):
+            plot.x_range.start, plot.x_range.end = now - SPAN, now
+
+    def _headline(self) -> str:
+        now = self.room.history.now
+        if now is None:
+            return '<div class="chips"><h1>interpunct studio</h1>waiting for the query …</div>'
+        name = "?" if now.outline is None else now.outline.flow
+        chips = [f"<h1>interpunct · {html.escape(name)}</h1>"]
+        if now.query is not None:
+            chips += [_chip("batch", f"{now.query.batches:,}", "batches"),
+                      _chip("took", f"{now.query.seconds * 1000:.0f} ms", "took")]  # fmt: skip
+            if not now.query.running:
+                chips.append('<span class="bad" id="ended">has ended</span>')
+        lag = "–" if now.lag is None else f"{now.lag / 1e6:.1f} s"
+        chips += [_chip("rows", f"{now.rows:,}", "rows"), _chip("results behind", lag, "lag")]
+        late = sum(s.late for s in now.vitals.sources.values())
+        chips += [_chip("late", f"{late:,}", "late", "bad" if late else ""),
+                  _chip("skipped", f"{at_sources(now):,}", "skipped", "up")]  # fmt: skip
+        return f'<div class="chips">{"".join(chips)}</div>'
+
+    def _notes(self) -> str:
+        """What was said upstream, and what went wrong."""
+        lines = []
+        for view, _ in self.maps:
+            wanted = view.zoom.wanted
+            seen = f"{view.place}s {_list(wanted)}" if wanted is not None else "everything"
+            lines.append(f'<div id="wanted">Wanted: <b>{html.escape(seen)}</b></div>')
+        if self.room.said:
+            last = html.escape(self.room.said[-1])
+            lines.append(f'<div>Said upstream <b class="up" id="sent">{self.room.sent}</b> times, '
+                         f'last <code class="up">¬{last}</code></div>')  # fmt: skip
+        if not self.allowed:
+            lines.append(f'<div class="faint" id="looking">{REFUSED}</div>')
+        if self.room.trouble and self.room.trouble != REFUSED:
+            lines.append(f'<div class="bad" id="trouble">{html.escape(self.room.trouble)}</div>')
+        return "".join(lines) or '<span class="faint">Nothing has been said upstream.</span>'
+
+
+REFUSED = "You may look. To act on the query, open the page with ?token=…"
+
+
+def _paint(renderer: GlyphRenderer, look: Look) -> None:
+    """What does not follow the theme: the colours of data, feedback and words."""
+    colour = {"data": look.data, "feedback": look.feedback, "text": look.text}.get(renderer.name)
+    for name in ("line_color", "fill_color", "text_color"):
+        if colour is not None and hasattr(renderer.glyph, name):
+            setattr(renderer.glyph, name, colour)
+
+
+def _chip(label: str, value: str, name: str, kind: str = "") -> str:
+    return f'<span class="chip {kind}">{label} <b id="{name}">{value}</b></span>'
+
+
+def _list(values: frozenset[int]) -> str:
+    return ", ".join(map(str, sorted(values))) or "none"

@@ -1,0 +1,71 @@
+"""The room behind the page: one for a query, however many people look at it.
+
+It looks at the query twice a second, remembers the last minutes, and says on behalf of all who look
+what is not wanted. Pages only draw what is here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from interpunct.flow.feedback import Length
+from interpunct.model.errors import InterpunctError
+from interpunct.model.schema import START_OF_TIME
+from interpunct.progress.clock import Clock, RealClock
+from interpunct.studio.access import Access
+from interpunct.studio.history import History
+from interpunct.studio.map_view import MapView
+from interpunct.studio.merging import Merging
+from interpunct.studio.watched import Watched
+
+EVERY = 500  # milliseconds between two looks
+MOST_SAID = 50
+
+
+@dataclass
+class Room:
+    watched: Watched
+    access: Access
+    views: Sequence[MapView] = ()
+    merging: Merging | None = None
+    clock: Clock = field(default_factory=RealClock)
+    history: History = field(default_factory=History)
+    said: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_SAID))
+    sent: int = 0
+    trouble: str = ""
+
+    def look(self) -> None:
+        """One look at everything; what goes wrong is shown, not raised: the page goes on."""
+        try:
+            snapshot = self.watched.snapshot()
+        except (InterpunctError, OSError) as error:
+            self.trouble = str(error)
+            return
+        self.history.add(snapshot)
+        if self.merging is not None:
+            self.merging.turn(self.clock.now())
+        for view in self.views:
+            reached = snapshot.reached.get(view.sink, START_OF_TIME)
+            batch = 0 if snapshot.query is None else round(snapshot.query.seconds * 1e6)
+            due = view.zoom.due(reached, batch) if reached > START_OF_TIME else None
+            if due is not None:
+                self.send(view.sink, *due)
+
+    def send(self, sink: str, text: str, lasting: Length | None) -> bool:
+        """Feedback from someone in front of the page; False when it is refused, and says why."""
+        try:
+            accepted = self.watched.send(sink, text, lasting)
+        except (InterpunctError, OSError) as error:
+            self.trouble = str(error)
+            return False
+        self.trouble = ""
+        self.sent += 1
+        self.said.append(accepted.pattern.by_name())
+        return True
+
+    def leave(self, who: str) -> None:
+        """Someone has gone: what only he wanted is not wanted any more."""
+        for view in self.views:
+            view.zoom.leave(who)
