@@ -16,4 +16,6 @@ settings.register_profile(
 )
 settings.register_profile("explore", parent=settings.get_profile("default"),
                           derandomize=False, max_examples=2000)  # fmt: skip
+# Spark's many short-lived machines: no time is spent on compiling well what runs for seconds.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -15,7 +15,7 @@ from interpunct.model.page import Page
 DDL = "k bigint, ts timestamp, v double, tag string"
 T0 = 1_700_000_000_000_000
 SECOND = 1_000_000
-BATCHES = 6
+BATCHES = 4
 CLOSING = 3600 * SECOND  # the last batch jumps ahead, so that everything before it comes out
 
 

@@ -103,8 +103,11 @@ CASES = {
     "R3": Case(KEYED, "R3"),
     "R3 every adjust": Case(KEYED, "R3", MergePolicy("every")),
     "R3 quorum": Case(KEYED, policy=0.5),
+    "R3 leader": Case(KEYED, "R3", MergePolicy("leader", "leader")),
     "R3-": Case(KEYED, "R3-"),
     "R4": Case(Properties(insert_only=False)),
+    "R4 leader": Case(Properties(insert_only=False), policy=MergePolicy("leader", "leader")),
+    "R4 quorum": Case(Properties(insert_only=False), policy=0.5),
     "R4 late": Case(KEYED, "R4", MergePolicy(inserts="half-frozen", stable_lag=2)),
 }
 
