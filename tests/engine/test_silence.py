@@ -54,7 +54,7 @@ class Driven:
         return output
 
     def quiet(self) -> str | None:
-        return next((x.quiet for x in self.lane.blame() if x.operator == "both"), None)
+        return next((x.quiet for x in self.lane.vitals().waiting if x.operator == "both"), None)
 
 
 def _seconds(frames: dict[str, pl.DataFrame]) -> list[int]:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from interpunct.cli.options import Json
 from interpunct.cli.shell import progress, show
 from interpunct.lab import speed_map
 from interpunct.spark.session import session
@@ -20,7 +21,7 @@ def demo(
     folder: Annotated[Path, typer.Option("--folder", help="Where everything is written.")] = Path(
         "out/speed-map"
     ),
-    as_json: Annotated[bool, typer.Option("--json", help="Pure JSON on stdout.")] = False,
+    as_json: Json = False,
 ) -> None:
     """The speed map on Spark's local mode, beside the same job in plain PySpark.
 

@@ -27,6 +27,8 @@ from packaging.requirements import Requirement
 from rich.console import Console
 from rich.table import Table
 
+from interpunct.cli.options import Json
+
 JAVA = 17  # the least that Spark 4 runs on
 ROOM = 2.0  # GB that state, shuffles and checkpoints should find at least
 
@@ -42,7 +44,7 @@ class Finding:
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Pure JSON on stdout.")] = False,
+    as_json: Json = False,
     quick: Annotated[bool, typer.Option("--quick", help="Without the job on Spark.")] = False,
 ) -> None:
     """Check Python, Java, libraries, settings and disk, and run a flow with one row on Spark.

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from interpunct.api import Flow
+from interpunct.cli.options import Json
 from interpunct.cli.recorded import in_process, on_spark, paths, show
 from interpunct.cli.shell import progress
 from interpunct.cli.targets import load_flow
@@ -24,7 +25,6 @@ Arrival = Annotated[
     typer.Option("--arrival", help="The column that says when each row arrived, in process."),
 ]
 Rows = Annotated[int, typer.Option("--rows", min=0, help="Rows of each sink to show.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Pure JSON on stdout.")]
 OnSpark = Annotated[bool, typer.Option("--spark", help="As a query on Spark's local mode.")]
 Checkpoint = Annotated[
     Path | None, typer.Option("--checkpoint", help="Where the query keeps its state, on Spark.")
@@ -38,7 +38,7 @@ def run(
     out: Out = None,
     arrival: Arrival = None,
     rows: Rows = 20,
-    as_json: AsJson = False,
+    as_json: Json = False,
     spark: OnSpark = False,
     checkpoint: Checkpoint = None,
     lanes: Lanes = 2,
@@ -60,7 +60,7 @@ def sql(
     out: Out = None,
     arrival: Arrival = None,
     rows: Rows = 20,
-    as_json: AsJson = False,
+    as_json: Json = False,
     spark: OnSpark = False,
     checkpoint: Checkpoint = None,
     lanes: Lanes = 2,

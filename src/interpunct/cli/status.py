@@ -20,6 +20,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from interpunct.cli.options import Json
 from interpunct.engine.blame import Blame
 from interpunct.engine.vitals import QueryVitals, Snapshot
 from interpunct.model.durations import format_duration
@@ -27,7 +28,7 @@ from interpunct.model.durations import format_duration
 
 def status(
     checkpoint: Annotated[str, typer.Argument(help="The checkpoint of a flow, as given to start.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Pure JSON on stdout.")] = False,
+    as_json: Json = False,
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Prometheus text on stdout, for its collector.")
     ] = False,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from interpunct.engine.arcs import Vertex, wired
-from interpunct.engine.blame import ENTRY, EXPORT, Blame, blame
+from interpunct.engine.blame import ENTRY, EXPORT
 from interpunct.engine.component import Component
 from interpunct.engine.export import Export
 from interpunct.engine.lane_source import Border, Entry, Facts, LaneSource
@@ -203,10 +203,6 @@ class Lane:
         """The time registers of the sources, the same in every lane."""
         operators = (v.operator for v in self._vertices.values())
         return {o.name: o.time for o in operators if isinstance(o, LaneSource)}
-
-    def blame(self) -> list[Blame]:
-        """Which source holds each operator of this lane back."""
-        return blame(self._vertices.values())
 
     def vitals(self) -> Vitals:
         """What can be seen of this lane, and which source holds each operator of it back."""

@@ -54,10 +54,6 @@ class Outline:
         return [(maker, port, p.name) for p in self.parts for maker, port in p.inputs]
 
     @property
-    def sources(self) -> list[str]:
-        return [p.name for p in self.parts if p.kind == "source"]
-
-    @property
     def sinks(self) -> list[str]:
         return [p.name for p in self.parts if p.kind == "sink"]
 

@@ -72,8 +72,9 @@ class Batches:
         rows.persist()
         try:
             found = self._computed(rows, batch)
+            filled = self._found(found)
             for name in self.writers:
-                if name == alone or name in self._found(found):
+                if name == alone or name in filled:
                     self._write(rows, batch, name)
             self._finish(rows, found, batch)
         finally:

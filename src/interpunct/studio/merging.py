@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import numpy as np
 import polars as pl
@@ -138,9 +139,7 @@ class Merging:
         return {"at": self.now / 1000, **behind, "out": out}
 
     def _note(self, event: str) -> None:
-        self.events.append(f"{self.now // SECOND % 86400 // 3600:02d}:"
-                           f"{self.now // SECOND % 3600 // 60:02d}:"
-                           f"{self.now // SECOND % 60:02d} {event}")  # fmt: skip
+        self.events.append(f"{datetime.fromtimestamp(self.now / SECOND, UTC):%H:%M:%S} {event}")
 
 
 def speed(segment: int, second: int) -> int:
