@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import polars as pl
 import interpunct as ip
 from interpunct.engine.run import Engine
 from interpunct.model.page import Page
+from interpunct.spark.files import put
 
 DDL = "k bigint, ts timestamp, v double, tag string"
 T0 = 1_700_000_000_000_000
@@ -108,9 +108,7 @@ def write_files(data: list[dict[str, pl.DataFrame]], folder: Path) -> None:
     for number, batch in enumerate(data):
         for source, frame in batch.items():
             path = folder / source / f"{number:04d}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            frame.write_parquet(path)
-            os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+            put(path, frame.write_parquet, moment=1_700_000_000 + number)
 
 
 def comparable(frame: pl.DataFrame) -> list[tuple[object, ...]]:

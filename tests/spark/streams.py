@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 import polars as pl
 from pyspark.sql import DataFrame, Row, SparkSession
+
+from interpunct.spark.files import put
 
 T0 = 1_700_000_000_000_000
 SECOND = 1_000_000
@@ -36,11 +37,9 @@ def steady(start: float, seconds: float, *, per_second: int = 2, first: int = 0)
 
 def write(folder: Path, batches: Sequence[pl.DataFrame], *, first: int = 0) -> Path:
     """One Parquet file per batch, in the order that file sources keep."""
-    folder.mkdir(parents=True, exist_ok=True)
     for number, batch in enumerate(batches, first):
         path = folder / f"{number:04d}.parquet"
-        batch.write_parquet(path)
-        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+        put(path, batch.write_parquet, moment=1_700_000_000 + number)
     return folder
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 import interpunct as ip
 from interpunct.model.errors import FeedbackError
 from interpunct.spark.channel import MOST_MESSAGES, Channel, Message
+from interpunct.spark.files import put
 from interpunct.spark.query import FlowQuery
 from interpunct.testing.cases import hashable
 from tests.spark.scenario import T0, batches, everything, in_process, write_files
@@ -73,7 +74,7 @@ class Job:
         frame = pl.DataFrame(rows, {"segment": pl.Int64, "ts": pl.Datetime("us", "UTC"),
                                     "speed": pl.Float64}, orient="row")  # fmt: skip
         self.files += 1
-        frame.write_parquet(self.folder / "in" / f"{self.files:04d}.parquet")
+        put(self.folder / "in" / f"{self.files:04d}.parquet", frame.write_parquet)
         self.query.query.processAllAvailable()
 
     def rows(self, sink: str) -> list[tuple[Any, ...]]:

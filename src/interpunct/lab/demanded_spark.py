@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from interpunct.lab.demanded import Demands, with_demands
 from interpunct.lab.detectors import SCHEMA, Recording
+from interpunct.spark.files import put
 from interpunct.spark.session import session
 
 
@@ -75,7 +76,7 @@ def run_query(spark: SparkSession, recording: Recording, folder: Path, demanding
     )  # fmt: skip
     try:
         for number, (page, text) in enumerate(with_demands(recording)):
-            page.frame.write_parquet(folder / "in" / f"{number:05d}.parquet")
+            put(folder / "in" / f"{number:05d}.parquet", page.frame.write_parquet)
             query.query.processAllAvailable()
             if text is None or not demanding:
                 continue

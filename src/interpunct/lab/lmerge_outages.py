@@ -11,7 +11,6 @@ are open in it must be those that are open when the changes are applied one afte
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +125,7 @@ def lmerge_outages(setup: Setup, report: Report = silent) -> LmergeOutages:
 
 def _on_spark(streams: list[list[Page]], whole: pl.DataFrame) -> bool:
     """The same pages as files, a few of each replica in a batch, into a table that is the log's."""
+    from interpunct.spark.files import put
     from interpunct.spark.lmerge import lmerge as merged
     from interpunct.spark.merge_sink import MergedTable
     from interpunct.spark.merge_tables import ParquetTable, read_table
@@ -137,10 +137,8 @@ def _on_spark(streams: list[list[Page]], whole: pl.DataFrame) -> bool:
         frames = []
         for number, pages in enumerate(streams):
             place = Path(folder) / str(number)
-            place.mkdir()
-            for at, page in enumerate(pages):
-                page.frame.write_parquet(place / f"{at:05d}.parquet")
-                os.utime(place / f"{at:05d}.parquet", (at, at))  # the order in which Spark reads
+            for at, page in enumerate(pages):  # Spark reads in the order of moments
+                put(place / f"{at:05d}.parquet", page.frame.write_parquet, moment=at)
             reader = spark.readStream.schema(spark_schema(SCHEMA))
             most = -(-len(pages) // BATCHES)
             frames.append(reader.option("maxFilesPerTrigger", most).parquet(str(place)))

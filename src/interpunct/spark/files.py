@@ -1,4 +1,5 @@
-"""Small JSON files on any file system that Arrow and Spark both reach.
+"""Files that others read while they are written: small JSON files on any file system that Arrow
+and Spark both reach, and Parquet files in folders that a query watches.
 
 A file is replaced as a whole: who reads it finds what was there before, or what is there now.
 """
@@ -7,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyarrow import fs
@@ -63,6 +66,20 @@ class JsonFolder:
     def _open(self) -> tuple[fs.FileSystem, str]:
         files, folder = fs.FileSystem.from_uri(absolute(self.path).replace("file:///", "/"))
         return files, folder
+
+
+def put(path: Path, write: Callable[[Path], object], *, moment: float | None = None) -> None:
+    """A file that appears whole, or not at all, by default with the moment of its writing.
+
+    Spark does not read a name that begins with a dot. Of a file that it lists while nothing is in
+    it yet it would read nothing, and never look at it again.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    write(part)
+    if moment is not None:
+        os.utime(part, (moment, moment))
+    part.replace(path)
 
 
 def absolute(path: str) -> str:

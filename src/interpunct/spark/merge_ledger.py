@@ -14,7 +14,7 @@ run it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from interpunct.model.elements import VE, VS, ticks_expr
 from interpunct.model.errors import FlowError
 from interpunct.model.schema import END_OF_TIME, START_OF_TIME, Schema
 from interpunct.model.tdb import COUNT
-from interpunct.spark.files import JsonFolder
+from interpunct.spark.files import JsonFolder, put
 
 BASE = "base-"
 PROGRESS = "progress"
@@ -58,7 +58,7 @@ class Ledger:
         path = self.folder / f"{batch:010d}.parquet"
         again = path.exists()
         if changes.height or again:
-            _put(path, lambda part: self._typed(changes.lazy()).collect().write_parquet(part))
+            put(path, lambda part: self._typed(changes.lazy()).collect().write_parquet(part))
         return again
 
     def events(self, *, ends_from: int | None = None, starts: Starts | None = None) -> pl.DataFrame:
@@ -95,7 +95,7 @@ class Ledger:
             return False
         made = self._summed([*base, *closed], []).sort(VS, VE)
         path = self.folder / f"{BASE}{_number(closed[-1]):010d}.parquet"
-        _put(path, made.sink_parquet)
+        put(path, made.sink_parquet)
         self.tidy()
         return True
 
@@ -162,13 +162,6 @@ def summed(frames: list[pl.LazyFrame]) -> pl.LazyFrame:
     event = pl.exclude(COUNT)
     counted = pl.concat(frames).group_by(event).agg(pl.col(COUNT).sum())
     return counted.filter(pl.col(COUNT) != 0)
-
-
-def _put(path: Path, write: Callable[[Path], object]) -> None:
-    """Whole or not at all."""
-    part = path.with_suffix(".part")
-    write(part)
-    part.replace(path)
 
 
 def _number(path: Path) -> int:

@@ -46,6 +46,7 @@ from interpunct.model.errors import FlowError
 from interpunct.model.properties import Properties
 from interpunct.model.schema import START_OF_TIME, Schema
 from interpunct.spark.channel import Channel
+from interpunct.spark.files import put
 from interpunct.spark.lmerge import lmerge
 from interpunct.spark.lmerge_batches import ATTACH, DETACH, mark
 from interpunct.spark.lmerge_relay import Feeder
@@ -85,7 +86,7 @@ class ElementFiles:
             pl.lit(INSERT).alias(KIND), start.alias(VS), pl.lit(None, pl.Int64).alias(VOLD),
             (start + self.lifetime).alias(VE), *payload,
         ]  # fmt: skip
-        _written(framed(schema, found, columns), path)
+        put(path, framed(schema, found, columns).write_parquet)
 
     def reached(self, ticks: int, batch: int) -> None:
         """The sink's heartbeat after a batch."""
@@ -93,17 +94,18 @@ class ElementFiles:
         path = self._path(batch, _STABLE)
         if ticks > START_OF_TIME and not path.exists():
             at = min(ticks + 1, infinity(schema))
-            _written(mark(schema, STABLE, at), path)
+            put(path, mark(schema, STABLE, at).write_parquet)
 
     def attach(self, guaranteed_from: int) -> None:
         """Say, before anything else, from when this replica shows every event."""
         path = self.folder / "attach.parquet"
         if not path.exists():
-            _written(mark(elements_of(self.sink), ATTACH, guaranteed_from), path)
+            put(path, mark(elements_of(self.sink), ATTACH, guaranteed_from).write_parquet)
 
     def detach(self) -> None:
         """Say, after everything else, that this replica has ended for good."""
-        _written(mark(elements_of(self.sink), DETACH, 0), self.folder / "detach.parquet")
+        leaves = mark(elements_of(self.sink), DETACH, 0)
+        put(self.folder / "detach.parquet", leaves.write_parquet)
 
     @property
     def detached(self) -> bool:
@@ -193,11 +195,3 @@ def merger_checkpoint(home: str | Path) -> Path:
 def _greatest(frame: pl.DataFrame, column: str) -> int:
     found = frame.select(ticks_expr(column)).to_series().max()
     return found if isinstance(found, int) else START_OF_TIME
-
-
-def _written(frame: pl.DataFrame, path: Path) -> None:
-    """Whole or not at all; Spark does not read a name that begins with a dot."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}")
-    frame.write_parquet(temporary)
-    temporary.replace(path)
