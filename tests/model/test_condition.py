@@ -35,6 +35,7 @@ from interpunct.model.condition import (
     Wildcard,
 )
 from interpunct.model.errors import PatternError
+from interpunct.model.masks import satisfying
 
 nan, inf = math.nan, math.inf
 START = datetime(2008, 12, 8, 9, tzinfo=UTC)
@@ -123,13 +124,14 @@ TWO = KINDS.flatmap(lambda k: st.tuples(st.just(k), conditions(k), conditions(k)
 
 
 @given(ONE)
-def test_expression_and_admits_agree_with_the_reference_and_are_never_null(
+def test_expression_mask_and_admits_agree_with_the_reference_and_are_never_null(
     drawn: tuple[str, Condition],
 ) -> None:
     kind, condition = drawn
     values = probe(kind).get_column("v").to_list()
     wanted = [reference(condition, v) for v in values]
     assert mask(condition, kind) == wanted
+    assert satisfying(condition, probe(kind).get_column("v")).to_list() == wanted
     assert [condition.admits(v) for v in values] == wanted
     assert mask(condition.tidy(), kind) == wanted
     assert condition.tidy().tidy() == condition.tidy()

@@ -25,6 +25,7 @@ from interpunct.model import notation
 from interpunct.model.comparisons import comparison
 from interpunct.model.condition import ANY, Condition, NoneOf, OneOf, Range, Wildcard
 from interpunct.model.errors import PatternError, SchemaError
+from interpunct.model.masks import satisfying, where
 from interpunct.model.schema import Attribute, Schema
 
 
@@ -136,12 +137,13 @@ class Pattern:
     def mask(self, frame: pl.DataFrame) -> pl.Series:
         """For each tuple of the frame, whether it matches."""
         if self.is_wild:
-            return pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True).alias("matches")
-        return frame.select(self.expr().alias("matches")).to_series()
+            return pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True)
+        return reduce(and_, (satisfying(c, frame.get_column(n)) for n, c in self.conditions))
 
     def without(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The tuples of the frame that do not match."""
-        return frame.filter(~self.mask(frame))
+        matching = self.mask(frame)
+        return where(frame, ~matching) if matching.any() else frame
 
     def matches_any(self, frame: pl.DataFrame) -> bool:
         return self.mask(frame).any()

@@ -15,8 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import polars as pl
-
 from interpunct.model.page import Page
 from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
@@ -33,11 +31,6 @@ class Guard:
 
     pattern: Pattern
     skipped: int = 0
-
-    @cached_property
-    def lets_through(self) -> pl.Expr:
-        """Made once: for a small page, making an expression costs more than filtering by it."""
-        return ~self.pattern.expr()
 
     @cached_property
     def ticks(self) -> tuple[int, int]:
@@ -94,7 +87,7 @@ class Watch:
             return page
         frame = page.frame
         for guard in self._near(page):
-            kept = frame.filter(guard.lets_through)
+            kept = guard.pattern.without(frame)
             guard.skipped += frame.height - kept.height
             frame = kept
         if frame.height == page.height:

@@ -1,0 +1,61 @@
+"""Which values of a column satisfy a condition, column by column and at once.
+
+A Polars expression is planned and optimised before it runs, which costs a tenth of a millisecond:
+as much as the operator itself, for a page of some hundred tuples. Series are compared in a tenth of
+that. Both say the same (tested): what a comparison would have to convert goes by the expression.
+
+>>> from interpunct.model.comparisons import none_of
+>>> satisfying(none_of(3), pl.Series([1, None, 3])).to_list()
+[True, False, False]
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+
+import polars as pl
+
+from interpunct.model.condition import Condition, NoneOf, OneOf, Range
+
+COMPARED = (pl.Int64, pl.Float64, pl.String, pl.Datetime)  # with values of patterns as they are
+FEW = 8  # values that are compared one by one
+
+
+def satisfying(condition: Condition, column: pl.Series) -> pl.Series:
+    """For each value whether it matches; never null."""
+    found = _compared(condition, column) if column.dtype in COMPARED else None
+    if found is None:
+        name = column.name
+        return column.to_frame().with_columns(condition.expr(name).alias(name)).to_series()
+    return found.fill_null(condition.nulls) if found.null_count() else found
+
+
+def where(frame: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:
+    """The tuples that a mask marks; of a small frame column by column, as above."""
+    if frame.height > 10_000:
+        return frame.filter(mask)
+    return pl.DataFrame([column.filter(mask) for column in frame.get_columns()])
+
+
+def _compared(condition: Condition, column: pl.Series) -> pl.Series | None:
+    """Null where the value is; None where there is nothing to compare, or too much."""
+    parts: list[pl.Series] = []
+    match condition:
+        case Range():
+            parts = _between(condition, column)
+        case OneOf(values) if len(values) <= FEW:
+            equal = [column == value for value in values if value is not None]
+            return reduce(or_, equal) if equal else None
+        case NoneOf(values, within) if len(values) <= FEW:
+            parts = _between(within, column) + [column != value for value in values]
+    return reduce(and_, parts) if parts else None
+
+
+def _between(within: Range, column: pl.Series) -> list[pl.Series]:
+    parts = []
+    if within.low is not None:
+        parts.append(column >= within.low if within.low_closed else column > within.low)
+    if within.high is not None:
+        parts.append(column <= within.high if within.high_closed else column < within.high)
+    return parts
