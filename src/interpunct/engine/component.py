@@ -190,6 +190,7 @@ class Component:
         answer = source.source.on_demand(demand.wanted)
         if isinstance(answer, NotBefore):
             self._wakeups[waiting] = answer.moment
+            self._metrics.named += 1
             self._note("wake-up", waiting, detail=f"at {answer.moment}")
             return None
         if not answer:

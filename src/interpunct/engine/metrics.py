@@ -18,6 +18,7 @@ class Metrics:
 
     steps: int = 0
     ets: int = 0
+    named: int = 0  # how often a source named a moment before which asking is no use
     queued: int = 0
     peak_queue: int = 0
     held_back: dict[str, int] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from interpunct.flow.nodes import Context, GateNode, SinkNode, SourceNode
 from interpunct.model.errors import FeedError, FlowError
 from interpunct.model.feedback import Feedback
 from interpunct.model.page import Page
-from interpunct.model.schema import START_OF_TIME
+from interpunct.model.schema import END_OF_TIME, START_OF_TIME
 from interpunct.operators.contract import Held, Operator
 from interpunct.operators.sink import Sink
 from interpunct.operators.source import Source
@@ -242,11 +242,11 @@ class Driver:
 
     def run(self, until: int | None = None) -> None:
         """Until every feed has ended and nothing moves, or until a moment of the clock."""
-        engine, clock = self.engine, self._clock
+        clock = self._clock
         while until is None or clock.now() <= until:
             self._take_due(clock.now())
             # Pages without a moment are taken only as fast as they are dealt with.
-            if engine.step() or self._take(self._feeds.untimed()):
+            if self._step(until) or self._take(self._feeds.untimed()):
                 continue
             moment = self._next_moment()
             if moment is None or (until is not None and moment > until):
@@ -254,7 +254,19 @@ class Driver:
             clock.wait_until(moment)
         if until is not None:
             clock.wait_until(until)
-        engine.metrics.close(clock.now())
+        self.engine.metrics.close(clock.now())
+
+    def _step(self, until: int | None) -> bool:
+        """Steps until nothing moves, or the next page or wake-up is due. That is looked up only
+        when a source has named a moment: a step of one tuple costs hardly more than a look."""
+        due = min(m for m in (self._due(), until, END_OF_TIME) if m is not None)
+        engine, named = self.engine, self.engine.metrics.named
+        moved = False
+        while engine.step():
+            moved = True
+            if engine.metrics.named != named or self._clock.now() >= due:
+                break
+        return moved
 
     def _take_due(self, now: int) -> None:
         self._take(self._feeds.due(now))
@@ -277,8 +289,9 @@ class Driver:
 
     def _next_moment(self) -> int | None:
         """The next arrival or wake-up; once all feeds have ended there is nothing to wait for."""
-        if not self._feeds:
-            return None
+        return self._due() if self._feeds else None
+
+    def _due(self) -> int | None:
         moments = [self._feeds.first(), self.engine.wake_at()]
         return min((m for m in moments if m is not None), default=None)
 
