@@ -107,19 +107,13 @@ def covered(words: list[str]) -> str | None:
     return COVERED.get(" ".join(words[:3])) or COVERED.get(" ".join(words[:2]))
 
 
-def on_spark(page: Path) -> bool:
-    return any("ip.session(" in b.text for b in blocks(page) if b.kind == "python")
-
-
 def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
 def run_pages() -> list[Any]:
-    """One case a page; those that need Spark share a session."""
-    marks = {page: [pytest.mark.xdist_group("spark")] if on_spark(page) else [] for page in PAGES}
-    here = [p for p in PAGES if p.name not in ELSEWHERE]
-    return [pytest.param(page, marks=marks[page], id=named(page)) for page in here]
+    """One case a page."""
+    return [pytest.param(page, id=named(page)) for page in PAGES if page.name not in ELSEWHERE]
 
 
 # Pages ------------------------------------------------------------------------------------------

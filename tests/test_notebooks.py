@@ -60,7 +60,6 @@ def texts(notebook: Any) -> list[str]:
     return [o.get("text") or o.get("data", {}).get("text/plain", "") for o in outputs]
 
 
-@pytest.mark.xdist_group("jobs")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_the_example_runs_and_shows_what_it_shows() -> None:
     kept = nbformat.read(EXAMPLE, as_version=4)

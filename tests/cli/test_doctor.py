@@ -83,7 +83,6 @@ def test_a_table_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("jobs")
 def test_the_job_on_spark_is_a_real_one() -> None:
     """In a process of its own, because the command stops the session it started."""
     done = subprocess.run(

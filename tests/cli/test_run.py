@@ -150,7 +150,6 @@ def test_rows_read_are_counted_by_the_offsets_of_the_recordings() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("jobs")
 def test_sql_runs_on_spark(place: Path) -> None:
     """In a process of its own, because the command stops the session it started."""
     rows = "\n".join(CSV.splitlines()[:-1])

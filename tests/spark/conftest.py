@@ -1,4 +1,4 @@
-"""One SparkSession for all tests that need one; xdist keeps them in one process."""
+"""One SparkSession for all tests that need one; one in each process of the run."""
 
 from __future__ import annotations
 

@@ -27,7 +27,6 @@ from tests.spark import availability_job
 from tests.spark.streams import SECOND, T0, write
 
 pytestmark = [
-    pytest.mark.xdist_group("availability"),
     pytest.mark.slow,
     # Processes that outlive the object that started them are what this is about.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

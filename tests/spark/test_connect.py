@@ -21,7 +21,6 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("jobs")
 def test_flows_and_synchronized_streams_run_on_connect(tmp_path: Path) -> None:
     data = [{n: b[n] for n in ("a", "c")} for b in batches(count=3)]
     write_files(data, tmp_path)
@@ -50,7 +49,6 @@ def test_a_wake_file_needs_no_folder_made_where_the_flow_was_started(tmp_path: P
     assert wake.read() == Wanted(7, {"a": 8})
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_session_without_the_settings_is_told_of_each_and_goes_on(spark: SparkSession) -> None:
     plain = spark.newSession()
     wanted = [s for s in settings(2) if not s.name.startswith("spark.executorEnv.")]

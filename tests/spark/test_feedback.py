@@ -23,8 +23,6 @@ from interpunct.testing.cases import hashable
 from tests.spark.scenario import T0, batches, everything, in_process, write_files
 from tests.spark.test_parity import files_of, read
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 READINGS = "segment bigint, ts timestamp, speed double"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SKEW = ip.bounds(skew="0s")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from interpunct.lab import demanded_spark
@@ -12,8 +11,6 @@ from interpunct.lab import feedback_speed_map_spark as speed_map
 from interpunct.lab.demanded import recorded
 from interpunct.lab.detectors import freeway
 from interpunct.lab.zooming import Drive
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_what_is_viewed_on_spark_is_identical_and_the_rest_is_spared(

@@ -12,10 +12,7 @@ from typer.testing import CliRunner
 from interpunct.cli.main import app
 from interpunct.lab.idle_source import Setup, idle_source, plot_idle
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 PAGE = Path(__file__).parents[2] / "docs" / "synchronize.md"
 

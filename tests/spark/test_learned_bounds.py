@@ -11,8 +11,6 @@ from pyspark.sql import SparkSession
 
 import interpunct as ip
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 ROWS, BATCH, SEED = 6_000, 500, 11
 
 

@@ -28,10 +28,7 @@ from interpunct.spark.merge_sink import MergedTable, Table
 from interpunct.spark.merge_tables import DatabaseTable, ParquetTable, read_table
 from interpunct.testing.revisable import SCHEMA, Telling, retold, table
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 EVENT = Schema(tuple(SCHEMA[n] for n in ("vs", "ve", "p")))
 

@@ -15,8 +15,6 @@ from interpunct.spark.writers import Batches
 from tests.spark.scenario import comparable, in_process, write_files
 from tests.spark.test_parity import read
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 DDL = "k bigint, ts bigint, v bigint"
 BATCHES = MEMORY + 4
 LATE_IN = MEMORY + 2  # the batch with a late tuple, when none is expected any more

@@ -7,13 +7,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
-import pytest
 from pyspark.sql import SparkSession
 
 import interpunct as ip
 from tests.spark.test_parity import read
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 DDL = "segment bigint, ts timestamp, speed double"
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,8 +14,6 @@ from interpunct.flow.nodes import SourceNode
 from interpunct.spark.rows import spark_schema
 from tests.spark.scenario import batches, comparable, everything, in_process, write_files
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 ROOT = Path(__file__).parents[2]
 
 

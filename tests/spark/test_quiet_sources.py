@@ -14,8 +14,6 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 import interpunct as ip
 from interpunct.spark.query import FlowQuery
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 TIMES = {"finished": [0, 100, 200], "idle": [50], "unseen": []}  # milliseconds after T0
 HELD_UP = "held_up"

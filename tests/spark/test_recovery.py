@@ -16,7 +16,7 @@ from tests.spark.recovery_job import job
 from tests.spark.scenario import batches, comparable, in_process, write_files
 from tests.spark.test_parity import read
 
-pytestmark = [pytest.mark.xdist_group("recovery"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 KILLS = 10
 EXECUTOR_KILLS = 3

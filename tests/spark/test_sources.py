@@ -24,10 +24,7 @@ from interpunct.spark.replay import ReplayReader
 from interpunct.spark.workloads import KINDS, Workload, WorkloadReader, workload
 from tests.spark.streams import SECOND, T0, Delivered, frame, run, steady
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 ROWS = steady(0, 50)  # a hundred
 

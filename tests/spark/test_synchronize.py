@@ -20,10 +20,7 @@ from interpunct.model.errors import FeedError, FlowError, SchemaError
 from interpunct.spark.synchronize import Synchronized
 from tests.spark.streams import SECOND, T0, Delivered, frame, read, run, steady, write
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 SKEW = 3
 BOUNDS = ip.bounds(skew=f"{SKEW}s")

@@ -15,10 +15,7 @@ import interpunct as ip
 from interpunct.model.errors import FlowError
 from tests.spark.streams import SECOND, T0, Delivered, frame, read, run, write
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 POLICY = ip.adaptive(completeness=0.9, warm_up=1.0)  # ten rows, and δ of time
 BATCHES = 6

@@ -79,7 +79,6 @@ def test_what_one_lane_does_without_is_dropped_on_the_way_to_it_alone() -> None:
     assert set(range(50, 100)) < kept < set(range(100))
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_replay_reads_less_and_gives_the_same_for_what_is_wanted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
