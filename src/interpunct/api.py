@@ -163,6 +163,7 @@ def lmerge(
     properties: Properties = Properties(insert_only=False),  # noqa: B008 (frozen)
     by: str | None = None,
     keys: Sequence[str] = (),
+    order: str | None = None,
     lanes: int = 2,
     checkpoint: str | None = None,
     upstream: Mapping[int | str, Upstream] | None = None,
@@ -171,7 +172,8 @@ def lmerge(
 
     ``merged = ip.lmerge(replica_a, replica_b, policy="first")``. `properties` says what is known of
     every input; `by` names a column that tells inputs apart within a DataFrame, so that they may
-    come and go while the query runs; with `keys` the inputs are logs of a table's changes.
+    come and go while the query runs; with `keys` the inputs are logs of a table's changes. `order`
+    names the column by which elements of equal Vs come in one order on every input, if they do.
 
     With `checkpoint`, the one that the query is given, an input that contradicts what is final is
     believed by no lane any more, and `ip.quarantined(checkpoint)` says why. `upstream` names the
@@ -187,6 +189,7 @@ def lmerge(
         properties=properties,
         by=by,
         keys=keys,
+        order=order,
         lanes=lanes,
         checkpoint=checkpoint,
         upstream=upstream,

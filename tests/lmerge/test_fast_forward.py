@@ -11,12 +11,14 @@ from merging import Merging, plain
 from test_random import as_stream, reference, seeds, told
 
 import interpunct as ip
-from interpunct.model.elements import Row, elements, insert, stable
+from interpunct.model.elements import Row, adjust, elements, insert, stable
+from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.pattern import Pattern
 from interpunct.model.tdb import equivalent, tdb, violations
 from interpunct.operators.contract import Emission
+from interpunct.operators.lmerge_fast_forward import passed
 from interpunct.testing.compatibility import Watch
-from interpunct.testing.revisable import SCHEMA, mixed
+from interpunct.testing.revisable import SCHEMA, Event, mixed
 
 VARIANTS = ("R0", "R1", "R2", "R3", "R3-", "R4")
 
@@ -143,6 +145,7 @@ class Tree:
 
 TREES = [("R3", "R3"), ("R3-", "R3"), ("R2", "R2"), ("R2", "R3"), ("R0", "R0"), ("R1", "R1"),
          ("R4", "R4"), ("R3", "R4")]  # fmt: skip
+REVISED = [("R3", "R3"), ("R3-", "R3"), ("R4", "R4"), ("R3", "R4"), ("R3-", "R4")]
 
 
 @pytest.mark.parametrize(("below", "above"), TREES)
@@ -168,11 +171,84 @@ def test_what_a_merge_relays_reaches_inputs_that_its_own_stable_would_not_have(
     tree = Tree(below, above)
     for leaf, row in ((0, insert("A", 6, 9)), (0, stable(20)), (2, insert("A", 6, 9))):
         tree.arrive(leaf, row)
-    assert bool(tree.told[2]) is (below != "R4" and (below, above) != ("R3", "R4"))
+    assert tree.told[2]
     tree.arrive(2, insert("B", 7, 9))  # a liar's, or late: nobody wants it
     tree.arrive(3, stable(30))
     assert not tree.inner[1].merge.reports(), "input 3 has left out A as it was told"
     assert tdb(SCHEMA, tree.outer.output).rows() == [(6, 9, "A")]
+
+
+@pytest.mark.parametrize(("below", "above"), REVISED)
+@given(seed=seeds)
+@settings(max_examples=8)
+def test_the_slower_of_two_merges_takes_over_with_all_that_is_not_past(
+    below: str, above: str, seed: int
+) -> None:
+    """The faster one fails at any moment; the other's inputs have left out what was past by then,
+    among it the beginnings of events that end later."""
+    random = Random(seed)
+    events = [e for n, e in enumerate(crowded(random)) if below == "R4" or n % 3 == 0]
+    streams = [told(below, events, random) for _ in range(4)]
+    tree = Tree(below, above)
+    arrivals = mixed(streams, random, [0, 0, 20, 20])
+    fails = random.randrange(len(arrivals))
+    for number, (leaf, row) in enumerate(arrivals):
+        if number == fails:
+            tree.outer.merge.detach(0)
+        if number < fails or leaf >= 2:
+            tree.arrive(leaf, row)
+    for run in (tree.outer, *tree.inner):
+        assert not run.merge.reports(), run.merge.reports()
+    assert not violations(SCHEMA, tree.outer.output, keyed=above != "R4")
+    assert equivalent(SCHEMA, tree.outer.output, as_stream(events))
+
+
+def crowded(random: Random) -> list[Event]:
+    """Three events for each of a few (Vs, payload)."""
+    keys = random.sample([(p, vs) for p in "AB" for vs in (2, 5, 9, 12)], 4)
+    return [(p, vs, vs + random.randint(1, 20)) for p, vs in keys for _ in range(3)]
+
+
+@pytest.mark.parametrize(("below", "above"), REVISED)
+def test_an_event_that_comes_forth_from_the_past_is_there(below: str, above: str) -> None:
+    """Its beginning was left out, and so the adjust is all that a merge below hears of it."""
+    tree = Tree(below, above)
+    said = [insert("A", 9, 10), adjust("A", 9, 10, 40), stable(30)]
+    for leaf, row in ((0, insert("A", 9, 40)), (0, stable(20)), *((2, row) for row in said)):
+        tree.arrive(leaf, row)
+    assert tree.spared == 1
+    tree.outer.merge.detach(0)
+    tree.arrive(2, stable(50))
+    assert not tree.outer.merge.reports()
+    assert tdb(SCHEMA, tree.outer.output).rows() == [(9, 40, "A")]
+
+
+@pytest.mark.parametrize(("below", "above"), REVISED)
+def test_what_is_half_frozen_and_then_left_out_ends_where_it_can(below: str, above: str) -> None:
+    """The merge below has A half frozen without an end when its input may leave out that it ends
+    at 12; what it then says of A is something that its own stable allows."""
+    tree = Tree(below, above)
+    before = [(2, insert("A", 6, 40)), (2, stable(8)), (0, insert("A", 6, 12)), (0, stable(20))]
+    after = [(3, insert("A", 6, 12)), (3, insert("B", 21, 23)), (3, stable(30))]
+    for leaf, row in before + after:
+        tree.arrive(leaf, row)
+    assert not tree.inner[1].merge.reports()
+    assert tree.inner[1].merge.max_stable == 30
+    assert tdb(SCHEMA, tree.outer.output).rows() == [(6, 12, "A"), (21, 23, "B")]
+
+
+@pytest.mark.parametrize("variant", ["R3", "R3-", "R4"])
+def test_a_merge_that_stays_behind_holds_no_more_for_it(variant: str) -> None:
+    """Its readers are always further than its inputs: it waits with its stables, and what it would
+    have let go because of them it lets go because nobody needs it."""
+    run = Merging(variant, 2)
+    for at in range(0, 3000, 10):
+        for pattern in passed(SCHEMA, at, variant):
+            run.merge.on_feedback(Feedback(Intent.ASSUMED, pattern))
+        run.rows(0, insert("A", at - 10, at - 1), insert("A", at, at + 5), stable(at - 10))
+        assert run.merge.held().tuples <= 4
+    run.rows(1, stable(5000))
+    assert run.merge.held().tuples == 0
 
 
 def test_what_began_in_the_past_and_ends_later_is_still_awaited() -> None:

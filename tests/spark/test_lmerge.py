@@ -37,12 +37,10 @@ from interpunct.testing.compatibility import Watch
 from interpunct.testing.revisable import SCHEMA, Event, Telling, from_time, in_order, retold, table
 from tests.spark.streams import Delivered, read, run, write
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 KEYED = Properties(insert_only=False, keyed=True)
+ORDERED = Properties(ordered=True, deterministic=True)
 SKEW = ip.bounds(skew=0)
 SCHEMA_KV = element_schema(Schema.of("k string, v bigint"))
 
@@ -82,6 +80,7 @@ class Case:
     properties: Properties
     variant: str | None = None
     policy: str | float | MergePolicy = "first"
+    order: str | None = None
 
     @property
     def keyed(self) -> bool:
@@ -93,12 +92,29 @@ class Case:
 
     def told(self, events: Sequence[Event], random: Random, disorder: int) -> list[Row]:
         if self.properties.insert_only:
-            return in_order(events, random, shuffled_ties=True)
+            ties = not self.properties.deterministic
+            return in_order(events, random, shuffled_ties=ties)
         return retold(events, random, Telling(disorder=disorder))
+
+    def written(self, told: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+        """Batches as they come; where order counts, elements in any order with their places."""
+        return list(told) if self.order is None else numbered(told, self.order)
+
+
+def numbered(told: Sequence[pl.DataFrame], order: str) -> list[pl.DataFrame]:
+    """The elements of a stream with their places in it, shuffled within each batch."""
+    starts = itertools.accumulate((part.height for part in told), initial=0)
+    placed = [t.with_row_index(order, s) for t, s in zip(told, starts, strict=False)]
+    columns = [*SCHEMA.names, order]
+    return [
+        p.cast({order: pl.Int64}).select(columns).sample(fraction=1, shuffle=True, seed=n)
+        for n, p in enumerate(placed)
+    ]
 
 
 CASES = {
     "R0": Case(Properties(strict=True), "R0"),
+    "R1": Case(ORDERED, order="seq"),
     "R2": Case(Properties(ordered=True, keyed=True)),
     "R3": Case(KEYED, "R3"),
     "R3 every adjust": Case(KEYED, "R3", MergePolicy("every")),
@@ -131,10 +147,12 @@ def merged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
         random = Random(5)
         events = case.events(random)
         told = [parts(case.told(events, random, d), random) for d in (3, 9)]
-        frames = [read(spark, write(folder / name / str(n), t)) for n, t in enumerate(told)]
+        written = [case.written(parts) for parts in told]
+        frames = [read(spark, write(folder / name / str(n), w)) for n, w in enumerate(written)]
         out = ip.lmerge(
-            *frames, variant=case.variant, properties=case.properties, policy=case.policy
-        )
+            *frames, variant=case.variant, properties=case.properties, policy=case.policy,
+            order=case.order,
+        )  # fmt: skip
         made[name] = Merged(case, events, told, Delivered())
         outs.append(out.withColumn("case", F.lit(name)))
     everything = run(reduce(DataFrame.union, outs), folder / "checkpoint")
@@ -208,6 +226,15 @@ def test_an_input_that_one_lane_does_not_believe_is_believed_by_none(
     assert report.contradicts == "its own stable"
     said = CliRunner().invoke(app, ["status", str(checkpoint), "--json"])
     assert json.loads(said.stdout)["quarantined"] == [asdict(report)]
+    merge = json.loads(said.stdout)["merge"]
+    assert (merge["variant"], merge["leader"]) == ("R3", "0")
+    assert {n: i["status"] for n, i in merge["inputs"].items()} == {
+        "0": "joined",
+        "1": "quarantined",
+    }
+    assert merge["inputs"]["1"]["why"] == report.why
+    shown = CliRunner().invoke(app, ["status", str(checkpoint)]).stdout
+    assert "logical merge R3, stable: ∞" in shown
 
 
 def test_what_a_merge_needs_no_more_a_slow_replica_below_another_merge_leaves_out(
@@ -325,7 +352,37 @@ def test_bad_input_is_refused_with_what_to_do(spark: SparkSession, tmp_path: Pat
         ip.lmerge(good, by="replica")
     with pytest.raises(FlowError, match="keyed"):
         ip.lmerge(good, good, variant="R3")
-    with pytest.raises(FlowError, match="no order among equal times"):
-        ip.lmerge(good, good, variant="R1", properties=Properties(ordered=True))
+    with pytest.raises(FlowError, match="order=, a column with the order among equal times"):
+        ip.lmerge(good, good, variant="R1", properties=ORDERED)
     with pytest.raises(FlowError, match="a policy among"):
         ip.lmerge(good, good, policy="fastest")
+
+
+def test_an_order_that_is_none_or_that_nobody_needs_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    told = numbered([elements(SCHEMA, [insert("A", 1, 2)])], "seq")
+    good = read(spark, write(tmp_path / "good", told))
+    other = good.withColumn("seq", F.col("seq").cast("string"))
+    listed = good.withColumn("seq", F.array("seq"))
+    for frames, order, said in (
+        ((good, good), "rank", "one of the attributes"),
+        ((good, good), "vs", "a column of its own"),
+        ((good, other), "seq", "bigint.*string"),
+        ((listed, listed), "seq", "a type that can be sorted"),
+    ):
+        with pytest.raises(SchemaError, match=said):
+            ip.lmerge(*frames, order=order, properties=ORDERED)
+    for variant, properties in (
+        (None, Properties(ordered=True, keyed=True)), (None, Properties(strict=True)),
+        ("R4", ORDERED), ("R2", Properties(ordered=True, keyed=True, deterministic=True)),
+    ):  # fmt: skip
+        with pytest.raises(FlowError, match="R1, which order= is for"):
+            ip.lmerge(good, good, variant=variant, order="seq", properties=properties)
+    with pytest.raises(FlowError, match="R1, which order= is for"):
+        ip.lmerge(good, good, order="seq", properties=ORDERED, policy=0.5)
+    with pytest.raises(FlowError, match="deterministic, which R1 needs"):
+        ip.lmerge(good, good, variant="R1", order="seq", properties=Properties(ordered=True))
+    log = good.withColumnsRenamed({"element": "change", "vs": "at"}).drop("vold", "ve")
+    with pytest.raises(FlowError, match="order= for elements"):
+        ip.lmerge(log, log, keys=["p"], order="seq", properties=ORDERED)

@@ -10,6 +10,7 @@ import pytest
 from watching import SECOND, InProcess
 
 import interpunct as ip
+from interpunct.engine import merge_vitals
 from interpunct.engine.blame import Blame
 from interpunct.engine.lane import Lane, LaneBatch, Said
 from interpunct.engine.lane_source import Facts
@@ -22,7 +23,7 @@ from interpunct.studio import access, exposition
 from interpunct.studio.history import History, at_sources
 
 
-@pytest.mark.parametrize("module", [access, exposition])
+@pytest.mark.parametrize("module", [access, exposition, merge_vitals])
 def test_docstring_examples_hold(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 

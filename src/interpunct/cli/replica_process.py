@@ -71,15 +71,19 @@ def run_replica(home: Path, job: Job, name: str) -> None:
 
 def run_merger(home: Path, job: Job) -> None:
     """One table from all replicas, until the process is ended."""
+    from interpunct.spark.hints import Hints
     from interpunct.spark.merge_sink import MergedTable
     from interpunct.spark.merge_tables import ParquetTable
     from interpunct.spark.replica import merged, merger_checkpoint
+    from interpunct.spark.reporter import Reporter
 
+    checkpoint = str(merger_checkpoint(home))
     rows = merged(session(LANES), home, job.schema, lanes=LANES)
     table = MergedTable(home / "ledger", ParquetTable(home / "table"))
     stream = rows.writeStream.foreachBatch(table)
-    stream = stream.option("checkpointLocation", str(merger_checkpoint(home)))
-    stream.start().awaitTermination()
+    query = stream.option("checkpointLocation", checkpoint).start()
+    Reporter.of(query, Hints(f"{checkpoint}/interpunct"))
+    query.awaitTermination()
 
 
 def main(kind: str, home: str, job: str, *name: str) -> None:

@@ -22,8 +22,10 @@ from rich.table import Table
 
 from interpunct.cli.options import Json
 from interpunct.engine.blame import Blame
+from interpunct.engine.merge_vitals import MergeVitals
 from interpunct.engine.vitals import QueryVitals, Snapshot
 from interpunct.model.durations import format_duration
+from interpunct.model.schema import END_OF_TIME, LAST_YEAR, START_OF_TIME
 
 
 def status(
@@ -35,7 +37,7 @@ def status(
 ) -> None:
     """Batches and lag of a flow, heartbeats of its sources, what its operators hold and what they
     were spared; and which source holds which operator back, since when, by how much, and what would
-    release it.
+    release it. Of a logical merge: its inputs, how far each is stable, and which one leads.
 
     Example: interpunct status /data/checkpoints/speed-map --json
     """
@@ -54,10 +56,7 @@ def status(
     else:
         _show(snapshot, Console())
         for found in quarantined(checkpoint):
-            typer.echo(
-                f"Input {found.input} is in quarantine since batch {found.batch}: {found.element} "
-                f"contradicts {found.contradicts}."
-            )
+            typer.echo(f"Batch {found.batch} put input {found.input} in quarantine: {found.why}.")
 
 
 def _show(snapshot: Snapshot, console: Console) -> None:
@@ -68,8 +67,11 @@ def _show(snapshot: Snapshot, console: Console) -> None:
         console.print(sources_table(snapshot))
     if snapshot.vitals.operators:
         console.print(operators_table(snapshot))
+    if snapshot.merge is not None:
+        console.print(merge_table(snapshot.merge))
     waiting = snapshot.vitals.waiting
-    console.print(blame_table(waiting) if waiting else "Nothing waits.")
+    if waiting or snapshot.merge is None:
+        console.print(blame_table(waiting) if waiting else "Nothing waits.")
 
 
 def _batches(query: QueryVitals, lag: int | None) -> str:
@@ -120,6 +122,25 @@ def blame_table(lines: Sequence[Blame]) -> Table:
     return table
 
 
+def merge_table(merge: MergeVitals) -> Table:
+    """What a logical merge thinks of its inputs."""
+    table = Table(title=f"logical merge {merge.variant}, stable: {_stable(merge, merge.stable)}")
+    for name in ("input", "status", "stable", "leads"):
+        table.add_column(name)
+    for name, seen in merge.inputs.items():
+        leads = "leads" if name == merge.leader else ""
+        table.add_row(name, seen.status, _stable(merge, seen.stable), leads)
+    return table
+
+
+def _stable(merge: MergeVitals, ticks: int) -> str:
+    if ticks == START_OF_TIME:
+        return "none"
+    if ticks >= (LAST_YEAR if merge.clocked else END_OF_TIME):
+        return "∞"
+    return _time(ticks) if merge.clocked else str(ticks)
+
+
 def _plain(snapshot: Snapshot) -> dict[str, Any]:
     """For programs: times of the clock as text, ticks as they are."""
     vitals = snapshot.vitals
@@ -139,6 +160,7 @@ def _plain(snapshot: Snapshot) -> dict[str, Any]:
         "sources": sources,
         "operators": {name: asdict(seen) for name, seen in vitals.operators.items()},
         "waiting": [_line(line) for line in vitals.waiting],
+        "merge": None if snapshot.merge is None else snapshot.merge.to_json(),
     }
 
 

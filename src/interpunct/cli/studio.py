@@ -61,6 +61,7 @@ def demo(
     """
     from interpunct.spark.session import session
     from interpunct.studio import demo as speeds
+    from interpunct.studio.replicas import Bench
     from interpunct.studio.server import opened
     from interpunct.studio.watched import Running
 
@@ -74,9 +75,12 @@ def demo(
         view = speeds.speed_map()
         traffic = speeds.Traffic() if seconds is None else speeds.Traffic(seconds + 60)
         query = speeds.start(spark, folder, view, traffic, ahead=took)
+        sensors = folder / "sensors.parquet"
+        bench = Bench(spark, folder / "merge", sensors, after=query.query)
         served = opened(Running(query), views=[view], port=port, address=address, token=token,
-                        merging=True)  # fmt: skip
+                        bench=bench)  # fmt: skip
         _watch(served, seconds, browser, as_json, lambda: not query.query.isActive)
+        bench.close()
         query.stop()
         error = query.query.exception()
         if error is not None:

@@ -17,6 +17,7 @@ from typing import Any
 from interpunct.engine.arcs import Vertex
 from interpunct.engine.blame import ENTRY, EXPORT, Blame, across_stages, blame, quiet_of
 from interpunct.engine.lane_source import LaneSource
+from interpunct.engine.merge_vitals import MergeVitals
 from interpunct.flow.outline import Outline
 from interpunct.model.schema import START_OF_TIME
 from interpunct.operators.source import Source
@@ -135,6 +136,7 @@ class Snapshot:
     vitals: Vitals
     query: QueryVitals | None = None  # None in process, where there are no batches
     reached: Mapping[str, int] = field(default_factory=dict)  # by sink, in ticks
+    merge: MergeVitals | None = None  # where the query is a logical merge
 
     @property
     def rows(self) -> int:
@@ -145,7 +147,10 @@ class Snapshot:
         """How far the results are behind the clock, in µs; None where time is no clock's, or where
         it has not begun."""
         clocked = all(s.clocked for s in self.vitals.sources.values())
-        begun = [ticks for ticks in self.reached.values() if ticks > START_OF_TIME]
+        reached = list(self.reached.values())
+        if self.merge is not None:
+            clocked, reached = self.merge.clocked, [self.merge.stable]
+        begun = [ticks for ticks in reached if ticks > START_OF_TIME]
         return max(self.at - min(begun), 0) if begun and clocked else None
 
 

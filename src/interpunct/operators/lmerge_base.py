@@ -43,7 +43,7 @@ from interpunct.model.properties import Properties
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME, to_ticks
 from interpunct.operators.contract import Emission, Operator, Stream
-from interpunct.operators.lmerge_fast_forward import last_of, passed, relayed
+from interpunct.operators.lmerge_fast_forward import last_of, of_inserts, passed, relayed
 from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.operators.lmerge_rows import Batch, Flags, Output, running
 from interpunct.operators.responses import Response, at_output
@@ -150,7 +150,7 @@ class LogicalMerge(Operator):
     def characterise(self, pattern: Pattern, port: int) -> Response:
         """The output is guarded: an input kept from showing an event would deny it. Only of the
         past, where nothing can be denied any more, are the inputs told (`forgone`)."""
-        told = relayed(self.output, pattern, self.variant)
+        told = relayed(self.output, pattern, self.variant, self.forgone)
         if told is None:
             return at_output("¬[…]", pattern, port)
         inputs = dict.fromkeys(range(len(self.inputs)), told)
@@ -160,7 +160,10 @@ class LogicalMerge(Operator):
         emission = super().on_feedback(feedback, port)
         if feedback.intent is Intent.ASSUMED and emission.relays:
             past = last_of(feedback.pattern) + 1
-            self._record["forgone"] = max(self.forgone, past)
+            if of_inserts(feedback.pattern) and past > self.forgone:
+                self._record["forgone"] = past
+                if past > self.max_stable:
+                    self._forget_past()
             emission.relays = [(p, f) for p, f in emission.relays if self._behind(p, past)]
         return emission
 
@@ -170,6 +173,9 @@ class LogicalMerge(Operator):
         ended; so until the output is stable so far, none of them denies anything by it."""
         at: int = self._record["forgone"]
         return at
+
+    def _forget_past(self) -> None:
+        """Make what is known of the inputs what it would be without what is `forgone`."""
 
     def _behind(self, port: int, at: int) -> bool:
         return self._seats[port].heard and self._seats[port].stable < at

@@ -22,10 +22,12 @@ adjust that is left out would leave one event too many, so an adjust must be abo
 
 from __future__ import annotations
 
+import polars as pl
+
 from interpunct.model.condition import Condition, OneOf, Range
-from interpunct.model.elements import ADJUST, INSERT, KIND, VE, VOLD, VS, infinity
+from interpunct.model.elements import ADJUST, INSERT, KIND, VE, VOLD, VS, infinity, ticks_expr
 from interpunct.model.pattern import Pattern
-from interpunct.model.schema import Schema
+from interpunct.model.schema import START_OF_TIME, Schema
 from interpunct.model.ticks import stretch
 
 ORDERED, KEYED = ("R0", "R1", "R2"), ("R3", "R3-")
@@ -57,24 +59,60 @@ def last_of(pattern: Pattern) -> int:
     return ticks[1]
 
 
-def relayed(schema: Schema, pattern: Pattern, variant: str) -> Pattern | None:
+def relayed(
+    schema: Schema, pattern: Pattern, variant: str, forgone: int = START_OF_TIME
+) -> Pattern | None:
     """What a merge of this kind tells its inputs that hears this of its own output: as much as it
     would tell them if its output were stable so far. None if that is more than was said.
 
-    Without order an input that leaves out an event takes it back from the output, so all elements
-    that do so must be unwanted; R1 counts the events of one Vs, so all of these must be; and with
-    duplicates (R4) whoever leaves out one of several alike would deny that there were so many. The
-    paper has merges at the root of a plan and says nothing of a merge that hears of it.
+    R1 counts the events of one Vs, so all of these must be unwanted. With revisions (R3, R4) an
+    input that leaves out the past would seem to deny it, so the merge looks at nothing there any
+    more (`present`); inserts must be unwanted for that, and then so are adjusts that are about the
+    past alone, but only once the inserts are (`forgone`). The paper has merges at the root of a
+    plan and says nothing of a merge that hears of it.
     """
     ticks = stretch(pattern.condition(VS))
-    if variant == "R4" or ticks is None or ticks[0] is not None or ticks[1] is None:
+    if ticks is None or ticks[0] is not None or ticks[1] is None:
         return None
-    (own,) = passed(schema, ticks[1] + 1, variant)
+    own = passed(schema, ticks[1] + 1, variant)[0]
     if own.implies(pattern):
         return own
+    if variant not in ORDERED:
+        inserts, adjusts = passed(schema, ticks[1] + 1, "R4")
+        if inserts.implies(pattern):
+            return inserts
+        return adjusts if ticks[1] < forgone and adjusts.implies(pattern) else None
     both = own.intersect(pattern)
     known = last_start(both, 0, revised=False) is not None
     return both if variant in ("R0", "R2") and known else None
+
+
+def of_inserts(pattern: Pattern) -> bool:
+    """Whether a pattern speaks of inserts."""
+    return pattern.condition(KIND).admits(INSERT)
+
+
+def present(frame: pl.DataFrame, at: int) -> pl.DataFrame:
+    """Elements as they look when of events that began before a time it counts only whether they
+    end at it or later: what comes out of the past begins, what goes there is removed.
+
+    So an input that leaves out what is past says the same as one that does not.
+
+    >>> from interpunct.model.elements import adjust, describe, element_schema, elements, insert
+    >>> schema = element_schema(Schema.of("p string"))
+    >>> told = [insert("A", 6, 9), adjust("A", 6, 9, 40), insert("B", 7, 40), adjust("B", 7, 40, 9)]
+    >>> print(describe(schema, present(elements(schema, told), 20)))
+    insert(A, 6, 40), insert(B, 7, 40), adjust(B, 7, 40, 7)
+    """
+    begun, old, new = (ticks_expr(n) < at for n in (VS, VOLD, VE))
+    adjusted = begun & (pl.col(KIND) == ADJUST)
+    said = frame.filter(~(begun & new & ((pl.col(KIND) == INSERT) | (adjusted & old))))
+    begins = adjusted & old
+    return said.with_columns(
+        pl.when(begins).then(pl.lit(INSERT)).otherwise(pl.col(KIND)).alias(KIND),
+        pl.when(begins).then(None).otherwise(pl.col(VOLD)).alias(VOLD),
+        pl.when(adjusted & new).then(pl.col(VS)).otherwise(pl.col(VE)).alias(VE),
+    )
 
 
 def last_start(pattern: Pattern, life: int, *, revised: bool) -> int | None:

@@ -12,7 +12,8 @@ output agree with the input it comes from wherever it would freeze something (Al
 At stable(∞) events without an end are as final as the others, and the table is empty.
 
 An input whose stable would remove, or end before MaxStable, an event that the output has half
-frozen is quarantined.
+frozen is quarantined; not if the event began in a past that nobody needs (`forgone`), of which one
+input may have left out an end that another has shown.
 """
 
 from __future__ import annotations
@@ -122,13 +123,14 @@ class LogicalMergeR3(RevisableMerge):
         begun = np.flatnonzero(events.begin < at)
         vs = events.begin[begun]
         there, shown = events.columns[1 + port].values[begun], events.columns[OUT].values[begun]
-        denied = (vs < before) & (there < before) & (before >= self.forgone)
+        denied = (vs < before) & (there < before) & (vs >= self.forgone)
         if denied.any():
             slot = begun[denied][:1]
             made = Output(self.output)
             made.revised(events.payload(slot), vs[denied][:1], vs[denied][:1], shown[denied][:1])
             self._contradicted(port, at, describe(self.output, made.taken()))
             return False
+        there = np.where(vs < before, np.maximum(there, before), there)
         ends = there < at
         wrong = (there != shown) & (ends | (shown < at))
         switched = self.policy.adjusts == "leader" and self._record["followed"] != port
@@ -173,6 +175,19 @@ class LogicalMergeR3(RevisableMerge):
         if slots.size:
             out.revised(self._events.payload(slots), vs, before, after)
             self._events.columns[OUT].set(slots, after)
+
+    def _forget_past(self) -> None:
+        """An event that ends in the past is not there; if no input has another end for it, it goes
+        from the table, except for what is half frozen on the output."""
+        events, at = self._events, self.forgone
+        begun = np.flatnonzero(events.begin < at)
+        vs = events.begin[begun]
+        over = (vs >= self.max_stable) & (events.column(OUT)[begun] < at)
+        for column in events.columns[1 + OUT :]:
+            past = column.values[begun] < at
+            column.set(begun[past], vs[past])
+            over &= past
+        events.remove(begun[over])
 
     def _left(self, port: int) -> None:
         """Without entries: as if it had never shown anything."""

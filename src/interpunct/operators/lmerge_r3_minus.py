@@ -77,10 +77,11 @@ class LogicalMergeR3Minus(RevisableMerge):
         begun = np.flatnonzero(self._out.begin < at)
         vs, shown = self._out.begin[begun], self._out.column(0)[begun]
         there = self._ends(table, self._out, begun)
-        denied = (vs < before) & (there < before) & (before >= self.forgone)
+        denied = (vs < before) & (there < before) & (vs >= self.forgone)
         if denied.any():
             self._contradicted(port, at, str(self._out.payload(begun[denied][:1]).row(0)))
             return False
+        there = np.where(vs < before, np.maximum(there, before), there)
         wrong = (there != shown) & ((there < at) | (shown < at))
         chosen = begun[wrong]
         out.revised(self._out.payload(chosen), vs[wrong], shown[wrong], there[wrong])
@@ -125,6 +126,19 @@ class LogicalMergeR3Minus(RevisableMerge):
 
     def _show(self, port: int, out: Output) -> None:
         """Nothing at once: what a joining input has shown comes out when it is half frozen."""
+
+    def _forget_past(self) -> None:
+        for table in self._tables:
+            table.remove(np.flatnonzero((table.begin < self.forgone) & self._over(table)))
+        out = self._out
+        mine = (out.begin >= self.max_stable) & (out.begin < self.forgone) & self._over(out)
+        slots = np.flatnonzero(mine)
+        known = [self._ends(table, out, slots) > out.begin[slots] for table in self._tables]
+        out.remove(slots[~np.any(known, axis=0)])
+
+    def _over(self, table: EventTable) -> Flags:
+        over: Flags = table.column(0) < self.forgone
+        return over
 
     def _left(self, port: int) -> None:
         table = self._tables[port]

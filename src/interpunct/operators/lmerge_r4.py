@@ -159,10 +159,12 @@ class LogicalMergeR4(RevisableMerge):
         return True
 
     def _denied(self, port: int, at: int, event: Slots, there: Ticks, shown: Ticks) -> bool:
-        """Whether the input has another number of half-frozen events than the output."""
+        """Whether the input has another number of half-frozen events than the output; as long as
+        there are some that it may have left out, whether it has more of them."""
         events = self._events
         counts = [np.bincount(event, c, events.size) for c in (there, shown)]
-        denied = (events.begin < self.max_stable) & (counts[0] != counts[1])
+        other = counts[0] > counts[1] if self._past else counts[0] != counts[1]
+        denied = (events.begin < self.max_stable) & other
         if not denied.any():
             return False
         slot = np.flatnonzero(denied)[:1]
@@ -197,7 +199,8 @@ class LogicalMergeR4(RevisableMerge):
         vs = self._events.begin[found.event]
         end = np.append(self._ends.end[rows], 0)
         before = np.where(found.before < 0, vs, end[found.before])
-        after = np.where(found.after < 0, vs, end[found.after])
+        gone = np.maximum(vs, self.max_stable)  # what is half frozen cannot be removed any more
+        after = np.where(found.after < 0, gone, end[found.after])
         out.revised(self._events.payload(found.event), vs, before, after)
         column = self._ends.columns[OUT]
         for places, amount in ((found.before, -1), (found.after, 1)):
@@ -216,6 +219,22 @@ class LogicalMergeR4(RevisableMerge):
         final = np.zeros(len(rows), bool)
         found = balance(event, there, shown, final, inserts=True, removes=False, pairs=False)
         self._apply(rows, found, out)
+
+    def _forget_past(self) -> None:
+        """Ends in the past count nothing on the inputs. An event of which no input has another end
+        and the output shows none goes from the table, unless the output has it half frozen."""
+        events, ends, at = self._events, self._ends, self.forgone
+        rows = self._rows(events.begin < at)
+        event, past = ends.event[rows], ends.end[rows] < at
+        begun = events.begin < at
+        over = begun & (events.begin >= self.max_stable)
+        over[event[~past & (ends.columns[OUT].values[rows] > 0)]] = False
+        for number in range(1 + OUT, len(ends.columns)):
+            ends.columns[number].set(rows[past], 0)
+            counts = np.bincount(event, ends.columns[number].values[rows].clip(0), events.size)
+            over &= counts == 0
+            events.columns[number].set(np.flatnonzero(begun), counts[begun].astype(np.int64))
+        events.remove(np.flatnonzero(over))
 
     def _left(self, port: int) -> None:
         for table in (self._events, self._ends):

@@ -11,6 +11,11 @@ or one of a joining input that lies before MaxStable. Here an event that begins 
 never enters the table. Elements about such events that end before MaxStable too are dropped before
 anything is looked up, which is what makes a lagging input cheap (section VI-C).
 
+A merge that has heard that nobody needs the past (`forgone`) tells its inputs, and some leave it
+out. Until it is stable so far it hears all of them as if they did, and waits for a stable that is
+not of the past: before that an event that comes forth again could be missing. What is half frozen
+on the output and gone on the input then ends where the output is stable, the earliest it can.
+
 What a joining input shows fills the table like any other's, but does not come out, and its stables
 wait until it has joined.
 """
@@ -23,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from interpunct.operators.lmerge_base import JOINED, LogicalMerge
+from interpunct.operators.lmerge_fast_forward import present
 from interpunct.operators.lmerge_index import Slots
 from interpunct.operators.lmerge_rows import NONE, Batch, Flags, Output, picked, running
 from interpunct.operators.lmerge_tables import EventTable
@@ -44,11 +50,13 @@ class RevisableMerge(LogicalMerge):
 
     def _merge(self, port: int, batch: Batch, out: Output) -> None:
         seat = self._seats[port]
+        if self._past:
+            batch = Batch.of(present(batch.frame, self.forgone))
         places = self._located(batch)
         start = 0
         for row in self._promising(batch) if seat.status == JOINED else ():
             at = self.lagged(int(batch.vs[row]))
-            if at <= self.max_stable:
+            if not self._leads(at):
                 continue
             self._absorb(port, batch, places, slice(start, row), out)
             start = row
@@ -106,10 +114,19 @@ class RevisableMerge(LogicalMerge):
         """It may be further than the output: what it has shown counts, and so does its stable."""
         self._show(port, out)
         at = self.lagged(self._seats[port].stable)
-        if at > self.max_stable and self._agree(port, at, out):
+        if self._leads(at) and self._agree(port, at, out):
             self._record["leader"] = port
             out.stable(at)
             self._advance(at, out)
+
+    def _leads(self, at: int) -> bool:
+        """Whether a stable takes the output forward."""
+        return at > self.max_stable and at >= self.forgone
+
+    @property
+    def _past(self) -> bool:
+        """Whether there is something that inputs may leave out and the output has not frozen."""
+        return self.forgone > self.max_stable
 
     def _follows(self, port: int) -> bool:
         """Whether the output takes over each revision of this input as it comes."""

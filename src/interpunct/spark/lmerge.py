@@ -21,6 +21,12 @@ batch on, and `quarantined(checkpoint)` says why (`lmerge_notes`); without it ea
 itself. `upstream` names the queries that write the inputs: slower ones are told what is past
 (`lmerge_relay`).
 
+Where elements of equal Vs come in one order on every input (R1: a Top-k in rank order), a column
+says their places (`order`), since a batch has no order: lanes sort by Vs and place before they
+count. Splitting keeps that order. The elements of a lane are those of certain payloads, the same on
+every input, and what is left when the others are taken out of equal lists are equal lists. The
+places of one Vs must differ and may be other numbers on each input; they do not leave the merge.
+
 Logs of a table's changes (`keys` names its key) are merged as well: columns change (insert, update,
 delete, stable), at, then the row. Changes of one key must come in the order of their times.
 """
@@ -48,7 +54,7 @@ from interpunct.model.elements import (
 from interpunct.model.errors import FeedError, FlowError, SchemaError
 from interpunct.model.page import Page
 from interpunct.model.properties import Properties
-from interpunct.model.schema import Schema
+from interpunct.model.schema import Attribute, Schema
 from interpunct.operators.lmerge_choice import checked
 from interpunct.operators.lmerge_policy import INSERTS, MergePolicy
 from interpunct.spark.courier import Upstream
@@ -72,6 +78,7 @@ def lmerge(
     properties: Properties = REVISED,
     by: str | None = None,
     keys: Sequence[str] = (),
+    order: str | None = None,
     lanes: int = 2,
     checkpoint: str | None = None,
     upstream: Mapping[int | str, Upstream] | Feeders | None = None,
@@ -83,26 +90,36 @@ def lmerge(
     column that tells inputs apart within the DataFrames; without it each DataFrame is one. With
     `keys` the inputs are change logs of a table with this key. `upstream` is by the number of the
     DataFrame, or by the name of the input.
+
+    `order` names the column of the places among equal Vs, of any type that can be sorted. It is no
+    part of the payload. R1 needs it; other variants need no order and refuse it.
     """
     if not frames:
         raise FlowError(WHERE, "one or more DataFrames", "none", "lmerge(replica_a, replica_b)")
-    schemas = [_schema(n, frame, by, tuple(keys)) for n, frame in enumerate(frames)]
+    places = [_place(n, f, order, (*_head(keys), *keys, by)) for n, f in enumerate(frames)]
+    schemas = [_schema(n, frame, (by, order), tuple(keys)) for n, frame in enumerate(frames)]
     for number, schema in enumerate(schemas):
         if schema != schemas[0]:
             raise SchemaError(
                 f"{WHERE}, DataFrame {number}", f"the columns {schemas[0].ddl}", schema.ddl,
                 "Select the same columns with the same types.",
             )  # fmt: skip
+    for number, (first, place) in enumerate((places[0], p) for p in places):
+        if first is not None and place is not None and first != place:
+            raise SchemaError.wrong_type(
+                f"{WHERE}, DataFrame {number}, order", place.name, first.type, place.type
+            )
     chosen = _policy(policy)
-    kind = _variant(variant, properties, chosen)
+    kind = _variant(variant, properties, chosen, order, tuple(keys))
     inputs = tuple(str(n) for n in range(len(frames))) if by is None else ()
     notes = None if checkpoint is None else MergeNotes(checkpoint)
     merger = Merger(
-        schemas[0], inputs, kind, properties, chosen, uuid.uuid4().hex, tuple(keys), notes
-    )
+        schemas[0], inputs, kind, properties, chosen, uuid.uuid4().hex, tuple(keys), notes,
+        order=places[0],
+    )  # fmt: skip
     check_session(frames[0].sparkSession, lanes)
     if notes is not None:
-        notes.announce(schemas[0])
+        notes.announce(schemas[0], kind)
     relay = Relay(schemas[0], kind, notes, _feeders(upstream))
     return _merged(merger, relay, frames, by, lanes)
 
@@ -214,27 +231,53 @@ def _feeders(upstream: Mapping[int | str, Upstream] | Feeders | None) -> Feeders
     return {} if upstream is None else upstream
 
 
-def _schema(number: int, frame: DataFrame, by: str | None, keys: tuple[str, ...]) -> Schema:
-    """The schema of a DataFrame's elements, the payload in the order of its columns."""
-    head, time = ((CHANGE, AT), AT) if keys else (HEAD, VS)
+def _head(keys: Sequence[str]) -> tuple[str, ...]:
+    """The columns of an input before its payload."""
+    return (CHANGE, AT) if keys else HEAD
+
+
+def _schema(
+    number: int, frame: DataFrame, beside: tuple[str | None, ...], keys: tuple[str, ...]
+) -> Schema:
+    """The schema of a DataFrame's elements: the payload, in the order of its columns, is what is
+    neither one of the first columns nor `beside` them."""
+    head, time = _head(keys), AT if keys else VS
     where = f"{WHERE}, DataFrame {number}"
     if not frame.isStreaming:
         raise FeedError(
             where, "a streaming DataFrame", "a static one", "Read it with spark.readStream."
         )
-    for name in (*head, *keys, *([] if by is None else [by])):
+    for name in (*head, *keys, *(n for n in beside if n is not None)):
         if name not in frame.columns:
             raise SchemaError.unknown_attribute(where, name, frame.columns)
     kinds = {f.name: f.dataType.simpleString() for f in frame.schema}
     for name in head[1:]:
         if kinds[name] != kinds[time]:
             raise SchemaError.wrong_type(where, name, kinds[time], kinds[name])
-    payload = [f"`{n}` {kind}" for n, kind in kinds.items() if n not in (*head, by)]
+    payload = [f"`{n}` {kind}" for n, kind in kinds.items() if n not in (*head, *beside)]
     if not payload:
         raise SchemaError(
             where, f"a payload beside {', '.join(head)}", "none", "Add the columns of the events."
         )
     return element_schema(Schema.of(", ".join(payload)), kinds[time])
+
+
+def _place(
+    number: int, frame: DataFrame, order: str | None, taken: Sequence[str | None]
+) -> Attribute | None:
+    """The column of the places among equal times."""
+    if order is None or order not in frame.columns:
+        return None  # an unknown one is refused with the other columns
+    where = f"{WHERE}, DataFrame {number}, order"
+    if order in taken:
+        raise SchemaError(
+            where, "a column of its own", repr(order),
+            "Number the elements of equal vs in a column that says nothing else.",
+        )  # fmt: skip
+    (place,) = Schema.of(f"`{order}` {frame.schema[order].dataType.simpleString()}").attributes
+    if place.dtype.is_nested():
+        raise SchemaError.wrong_type(where, order, "a type that can be sorted", place.type)
+    return place
 
 
 def _policy(policy: str | float | MergePolicy) -> MergePolicy:
@@ -248,12 +291,31 @@ def _policy(policy: str | float | MergePolicy) -> MergePolicy:
     return MergePolicy(inserts=policy)  # type: ignore[arg-type]
 
 
-def _variant(variant: str | None, properties: Properties, policy: MergePolicy) -> str:
-    """R1 counts on the order of elements with equal Vs, which Spark's tasks do not keep."""
-    if variant == "R1":
+def _variant(
+    variant: str | None,
+    properties: Properties,
+    policy: MergePolicy,
+    order: str | None,
+    keys: tuple[str, ...],
+) -> str:
+    """R1 counts on the order of elements with equal Vs, which Spark's tasks do not keep: it takes a
+    column that says it, which no other variant has a use for."""
+    if order is None and variant == "R1":
         raise FlowError(
-            WHERE, "a variant that needs no order among equal times", "R1",
-            "Take R2 where (vs, payload) is unique, else R4.",
+            WHERE, "order=, a column with the order among equal times, for R1", "none",
+            'lmerge(…, order="seq"), or take R2 where (vs, payload) is unique, else R4.',
         )  # fmt: skip
-    known = replace(properties, deterministic=False)
-    return checked(WHERE, variant, [known], remembering=not policy.stateless)
+    if order is not None and keys:
+        raise FlowError(
+            WHERE, "order= for elements", f"keys={list(keys)}: logs of changes",
+            "Leave it out: changes are ordered by their times.",
+        )  # fmt: skip
+    known = properties if order is not None else replace(properties, deterministic=False)
+    kind = checked(WHERE, variant, [known], remembering=not policy.stateless)
+    if order is not None and kind != "R1":
+        raise FlowError(
+            WHERE, "R1, which order= is for: ordered, deterministic, insert-only inputs and the "
+            "policy 'first'", f"{kind}, with inputs that are: {properties}",
+            "Declare these properties if they hold, or leave out order= and drop the column.",
+        )  # fmt: skip
+    return kind

@@ -7,6 +7,9 @@ elements amount to is a sum (LMerge section II), and a stable that is heard at t
 in which it came says less than where it stood, so it still holds. So a batch of an input becomes
 its net changes in the order of Vs, then its greatest stable.
 
+Where equal Vs come in one order (R1) there is nothing to sum up: a column has the place of each
+element among those of its Vs, and a batch becomes its elements by Vs and place (`in_order`).
+
 Two more kinds of row say that an input comes or goes (LMerge section V-B): `attach`, with the time
 from which it is guaranteed in `vs`, and `detach`.
 
@@ -56,9 +59,8 @@ def net(schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
     """A batch as its net changes and then its greatest stable; what is no element comes first, for
     the merge to refuse."""
     sound = frame.filter(_sound())
-    unsound = frame.filter(~_sound() & ~pl.col(KIND).is_in((ATTACH, DETACH)).fill_null(value=False))
     stables = sound.filter(pl.col(KIND) == STABLE).sort(VS).tail(1)
-    return pl.concat([unsound, changes(schema, sound), stables])
+    return pl.concat([_unsound(frame), changes(schema, sound), stables])
 
 
 def changes(schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
@@ -84,6 +86,29 @@ def changes(schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
     return framed(schema, pairs, [columns.get(n, pl.col(n)).alias(n) for n in schema.names])
 
 
+def in_order(frame: pl.DataFrame, order: str) -> pl.DataFrame:
+    """A batch as its elements by Vs and by their place in `order`, then its greatest stable; what
+    is no element comes first, and then what has no place."""
+    sound = frame.filter(_sound())
+    said = sound.filter(pl.col(KIND) != STABLE)
+    placed = pl.col(order).is_not_null()
+    stables = sound.filter(pl.col(KIND) == STABLE).sort(VS).tail(1)
+    return pl.concat(
+        [_unsound(frame), said.filter(~placed), said.filter(placed).sort(VS, order), stables]
+    )
+
+
+def misplaced(told: pl.DataFrame, order: str, known: pl.DataFrame) -> int | None:
+    """The first row that has no place, or not one after that of the row before it at the same Vs;
+    `known` is the row before the first, if there was one."""
+    rows = pl.concat([known.select(VS, order), told.select(VS, order)])
+    element = pl.concat([known.select(is_mark()), told.select(is_mark())]).to_series().not_()
+    place, level = pl.col(order), pl.col(VS) == pl.col(VS).shift(1)
+    wrong = place.is_null() | (level & (place <= place.shift(1))).fill_null(value=False)
+    found = (rows.select(wrong).to_series() & element).arg_true()
+    return int(found[0]) - known.height if found.len() else None
+
+
 def attached_from(frame: pl.DataFrame) -> int | None:
     """From when the input says that it is guaranteed, if it attaches in this batch."""
     times = frame.filter(pl.col(KIND) == ATTACH).select(ticks_expr(VS)).to_series()
@@ -93,6 +118,11 @@ def attached_from(frame: pl.DataFrame) -> int | None:
 
 def detaches(frame: pl.DataFrame) -> bool:
     return bool(frame.get_column(KIND).eq(DETACH).any())
+
+
+def _unsound(frame: pl.DataFrame) -> pl.DataFrame:
+    comes_or_goes = pl.col(KIND).is_in((ATTACH, DETACH)).fill_null(value=False)
+    return frame.filter(~_sound() & ~comes_or_goes)
 
 
 def _sound() -> pl.Expr:

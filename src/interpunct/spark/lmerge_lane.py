@@ -11,18 +11,26 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from interpunct.engine.merge_vitals import InputVitals, MergeVitals
 from interpunct.model.element_forms import AT, CHANGE, changes_schema, from_changes
-from interpunct.model.elements import KIND, STABLE, VS, framed
+from interpunct.model.elements import KIND, STABLE, VS, describe, framed
 from interpunct.model.errors import StreamError
 from interpunct.model.page import Page
 from interpunct.model.properties import Properties
-from interpunct.model.schema import Schema
+from interpunct.model.schema import Attribute, Schema
 from interpunct.operators.contract import Stream
 from interpunct.operators.lmerge import LogicalMerge, MergePolicy, lmerge
 from interpunct.operators.lmerge_base import JOINED, JOINING, QUARANTINED, Report
 from interpunct.operators.state import Record, Scoped, State
 from interpunct.spark.hints import current_batch
-from interpunct.spark.lmerge_batches import attached_from, detaches, is_mark, net
+from interpunct.spark.lmerge_batches import (
+    attached_from,
+    detaches,
+    in_order,
+    is_mark,
+    misplaced,
+    net,
+)
 from interpunct.spark.lmerge_notes import MergeNotes, Quarantine
 from interpunct.spark.state import KEY, VALUE
 from interpunct.spark.warm import Warm, freeze_once
@@ -48,10 +56,13 @@ class Merger:
     run: str  # one start of one query
     keys: tuple[str, ...] = ()  # of the table, where inputs are logs of its changes
     notes: MergeNotes | None = None  # beside the checkpoint, where that is known
+    order: Attribute | None = None  # the place of an element among those of its Vs, for R1
 
     @property
     def entering(self) -> Schema:
-        """The rows of an input: elements, or changes."""
+        """The rows of an input: elements, perhaps with their places, or changes."""
+        if self.order is not None:
+            return Schema((*self.schema.attributes, self.order))
         return changes_schema(self.schema) if self.keys else self.schema
 
     @property
@@ -71,6 +82,7 @@ class LaneMerge:
     def __init__(self, merger: Merger, state: State) -> None:
         self._schema = merger.schema
         self._logs = ChangeLogs(merger, state) if merger.keys else None
+        self._places = None if merger.order is None else Places(merger, merger.order.name, state)
         initial = {"names": list(merger.inputs), "reports": -1, "past": None}
         self._names = Record(state, "inputs", initial)
         self.merge = merger.built(Scoped(state, "merge"))
@@ -93,6 +105,14 @@ class LaneMerge:
         heard = (JOINED, JOINING)
         return {n: self.merge.stable_of(p) for p, n in ports if self.merge.status(p) in heard}
 
+    def vitals(self) -> MergeVitals:
+        """How the inputs are seen here, for people."""
+        names, merge = self._names["names"], self.merge
+        led = merge.leader is not None and merge.leader < len(names)
+        inputs = {n: InputVitals(merge.status(p), merge.stable_of(p)) for p, n in enumerate(names)}
+        leader = names[merge.leader] if led else None
+        return MergeVitals(merge.variant, merge.max_stable, leader, inputs)
+
     def take(self, name: str, frame: pl.DataFrame) -> tuple[list[pl.DataFrame], Lies]:
         """What comes out of one input's share of a batch, without stables; and which inputs, this
         one or another that joins because of it, went into quarantine."""
@@ -101,7 +121,11 @@ class LaneMerge:
             frame, broken = self._logs.elements(name, frame)
         port = self._port(name, attached_from(frame))
         before = self._quarantined()
-        pages = self.merge.accept(port, Page(self._schema, net(self._schema, frame))).pages
+        if self._places is None:
+            told = net(self._schema, frame)
+        else:
+            told, broken = self._places.elements(name, frame)
+        pages = self.merge.accept(port, Page(self._schema, told)).pages
         if broken is not None and self.merge.status(port) in (JOINED, JOINING):
             self.merge.quarantine(port, broken.got, broken.expected)
         last = {r.input: r for r in self.merge.reports()}
@@ -118,6 +142,8 @@ class LaneMerge:
         self._names.save()
         if self._logs is not None:
             self._logs.save()
+        if self._places is not None:
+            self._places.save()
         self.merge.save()
 
     def _port(self, name: str, start: int | None) -> int:
@@ -181,6 +207,48 @@ class ChangeLogs:
         return self._current.get(name)
 
 
+class Places:
+    """Batches whose elements have places, for R1: each input's in order, and its last one kept.
+
+    R1 in process sees the order in which elements come and can only notice that Vs goes back; here
+    an element at or before the place that the input has come to at that Vs is noticed as well.
+    """
+
+    def __init__(self, merger: Merger, order: str, state: State) -> None:
+        self._rows, self._schema, self._order = merger.entering, merger.schema, order
+        self._state = Scoped(state, "places")
+        self._last: dict[str, pl.DataFrame] = {}
+        self._changed: set[str] = set()
+
+    def elements(self, name: str, frame: pl.DataFrame) -> tuple[pl.DataFrame, StreamError | None]:
+        """The elements of a batch in order; up to one in the wrong place, with an error then."""
+        told, fresh = in_order(frame, self._order), attached_from(frame) is not None
+        known = self._rows.empty() if fresh else self._known(name)
+        wrong = misplaced(told, self._order, known)
+        honest = told if wrong is None else told.head(wrong)
+        self._last[name] = pl.concat([known, honest.filter(~is_mark())]).tail(1)
+        self._changed.add(name)
+        plain = told.drop(self._order)
+        if wrong is None:
+            return plain, None
+        where, place = f"input {name}", told.get_column(self._order)[wrong]
+        element = f"{describe(self._schema, plain.slice(wrong, 1))} at {self._order}={place}"
+        error = StreamError(where, f"its order by {self._order}", element, "Attach it anew.")
+        return plain.head(wrong), error
+
+    def save(self) -> None:
+        for name in sorted(self._changed):
+            self._state.put(name, Page(self._rows, self._last[name]))
+        self._changed.clear()
+
+    def _known(self, name: str) -> pl.DataFrame:
+        """The element that the input showed last, if there is one."""
+        if name not in self._last:
+            stored = self._state.get(name)
+            self._last[name] = stored.frame if isinstance(stored, Page) else self._rows.empty()
+        return self._last[name]
+
+
 _warm: Warm[LaneMerge] = Warm()
 
 
@@ -216,6 +284,8 @@ class MergeProcessor(StatefulProcessor):
         lane.save()
         _warm.keep(place, lane, state)
         self._report(batch, lane_id, [lies for _, lies in taken.values()])
+        if merger.notes is not None:
+            merger.notes.tell(lane_id, lane.vitals())
         emitted = [out for outs, _ in taken.values() for out in outs]
         leaving = []
         if any(out.height for out in emitted):

@@ -2,6 +2,8 @@
 
     …/interpunct/lmerge/quarantine/0000000007-12    lane 12 in batch 7: input b is not believed
     …/interpunct/lmerge/past                        what readers of the merge do without: ¬[vs≤19 …]
+    …/interpunct/lmerge/what                        which variant merges: written once
+    …/interpunct/lmerge/lanes/12                    for people: how lane 12 sees the inputs
 
 An input that contradicts a frozen fact does so in the lane of that event's payload; the others have
 seen nothing wrong. So the lane leaves a report, and from the next batch on every lane has the input
@@ -15,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from interpunct.engine.merge_vitals import MergeVitals, together
 from interpunct.model.elements import VS
 from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.pattern import Pattern
-from interpunct.model.schema import Schema
-from interpunct.operators.lmerge_fast_forward import last_of, relayed
+from interpunct.model.schema import START_OF_TIME, Schema
+from interpunct.operators.lmerge_fast_forward import last_of, of_inserts, relayed
 from interpunct.spark.channel import Channel, Message
 from interpunct.spark.files import JsonFolder
 
@@ -38,6 +41,10 @@ class Quarantine:
     batch: int
     lane: int
 
+    @property
+    def why(self) -> str:
+        return f"{self.element} contradicts {self.contradicts}"
+
 
 @dataclass(frozen=True)
 class MergeNotes:
@@ -45,9 +52,26 @@ class MergeNotes:
 
     checkpoint: str
 
-    def announce(self, schema: Schema) -> None:
-        """Tell those who read the merge what they can send feedback about."""
+    def announce(self, schema: Schema, variant: str) -> None:
+        """Tell readers of the merge what they can send feedback about, and people what it is."""
         self._channel.announce({MERGED: schema.with_time(VS)})
+        clocked = not schema[VS].dtype.is_integer()
+        self._files.rewrite("what", {"variant": variant, "clocked": clocked})
+
+    # How it is doing --------------------------------------------------------------------------
+
+    def tell(self, lane: int, seen: MergeVitals) -> None:
+        """Leave how a lane sees the inputs, unless that is what it left last."""
+        self._files.rewrite(f"lanes/{lane}", seen.to_json())
+
+    def vitals(self) -> MergeVitals | None:
+        """What all lanes last left, and why inputs are in quarantine; None where nothing merges."""
+        what = self._files.read("what")
+        if what is None:
+            return None
+        left = [self._files.read(name) for name in self._files.names("lanes")]
+        merge = together(lanes=[MergeVitals.of_json(said) for said in left if said], **what)
+        return merge.because({q.input: q.why for q in self.quarantined()})
 
     # Who is not believed ----------------------------------------------------------------------
 
@@ -68,28 +92,38 @@ class MergeNotes:
 
     # What nobody needs ------------------------------------------------------------------------
 
-    def hear(self, schema: Schema, variant: str) -> Pattern | None:
+    def hear(self, schema: Schema, variant: str) -> list[Pattern]:
         """Take the feedback that has come, and remember what it says of the past; returns what
-        the merge's inputs are to be told because of it, if that is something new.
+        the merge's inputs are to be told because of it, of inserts and of adjusts the most.
 
         Other feedback a merge cannot use on Spark; ignoring it is correct (Feedback section 4.1).
         """
-        inbox, before = JsonFolder(self._channel.path), self.past(schema)
+        inbox, found = JsonFolder(self._channel.path), []
         for name in inbox.names("inbox"):
             content = inbox.read(name)
             if content is not None:
-                self._remember(Feedback.parse(Message(**content).text, schema), variant)
+                found.append(Feedback.parse(Message(**content).text, schema))
             inbox.remove(name)
-        said = self.past(schema)
-        return None if said is None or said == before else relayed(schema, said.pattern, variant)
+        most: dict[bool, Pattern] = {}
+        for heard in sorted(found, key=lambda f: not of_inserts(f.pattern)):  # they have no order
+            told, kind = self._taken(heard, variant), of_inserts(heard.pattern)
+            if told is not None and (kind not in most or last_of(most[kind]) < last_of(told)):
+                most[kind] = told
+        return list(most.values())
 
-    def _remember(self, heard: Feedback, variant: str) -> None:
-        schema = heard.schema
-        if heard.intent is not Intent.ASSUMED or relayed(schema, heard.pattern, variant) is None:
-            return
-        known = self.past(schema)
-        if known is None or last_of(known.pattern) < last_of(heard.pattern):
-            self._files.write("past", f"{heard.intent.value}{heard.pattern.by_name()}")
+    def _taken(self, heard: Feedback, variant: str) -> Pattern | None:
+        """What the inputs are to be told because of this. Remembered is what it says of inserts:
+        adjusts of the past mean nothing without them."""
+        known, pattern = self.past(heard.schema), heard.pattern
+        start = START_OF_TIME if known is None else last_of(known.pattern) + 1
+        told = relayed(heard.schema, pattern, variant, start)
+        if heard.intent is not Intent.ASSUMED or told is None:
+            return None
+        if of_inserts(pattern):
+            if last_of(pattern) < start:
+                return None
+            self._files.write("past", f"{heard.intent.value}{pattern.by_name()}")
+        return told
 
     def past(self, schema: Schema) -> Feedback | None:
         """What those who read the merge do without, as far as it is about the past."""

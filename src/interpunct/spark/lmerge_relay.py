@@ -5,9 +5,10 @@
 The merge's lanes have agreed on a stable; inputs whose own stable is less do for nothing what they
 do for elements before it (LMerge section V-D). The task that puts the stable out sends it as
 feedback to the queries these inputs come from, in terms of the sink they write: elements where that
-is another merge, rows that become events where it is a flow. A message is a hint and sent before
-the batch is committed; that is safe, since a batch that is run again reads the same input and comes
-to the same stable.
+is another merge, rows that become events where it is a flow. Another merge passes it on to its own
+inputs, whatever its variant (`operators/lmerge_fast_forward.relayed`). A message is a hint and sent
+before the batch is committed; that is safe, since a batch that is run again reads the same input
+and comes to the same stable.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Feeder(Upstream):
         if self.lifetime is None:
             return [Pattern.parse(p.by_name(), schema) for p in patterns]
         starts = [last_start(p, self.lifetime, revised=False) for p in patterns]
-        last = max(s for s in starts if s is not None)
+        last = max((s for s in starts if s is not None), default=None)
+        if last is None:  # of adjusts alone, which rows do not become
+            return []
         return [Pattern(schema, {schema.ordered_by: within(schema, None, last)})]
 
 
@@ -93,12 +96,12 @@ class Relay:
         What the readers say is remembered before it is passed on, so that the lanes know of it when
         an input acts on it.
         """
-        past = None if self.notes is None else self.notes.hear(self.schema, self.variant)
+        past = [] if self.notes is None else self.notes.hear(self.schema, self.variant)
         moved = [] if stable is None else passed(self.schema, stable, self.variant)
         for name, own in inputs.items():
-            said = moved if stable is not None and own < stable else []
-            if past is not None and own <= last_of(past):
-                said = [past, *said]
+            said = [p for p in past if own <= last_of(p)]
+            if stable is not None and own < stable:
+                said += moved
             feeder = self.feeders.get(name) if said else None
             if feeder is not None:
                 feeder.tell(said)

@@ -34,6 +34,7 @@ from interpunct.operators.contract import Held
 from interpunct.progress.clock import Clock, RealClock
 from interpunct.spark.merge_ledger import LEAST_ROWS, Ledger, Progress, Starts, summed
 from interpunct.spark.rows import to_frame
+from interpunct.spark.stopping import interruptible
 
 AUDIT = 1000  # batches from one comparison of the whole table to the next
 
@@ -76,7 +77,8 @@ class MergedTable:
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         schema = _elements(rows)
-        frame = collected(rows, schema)
+        with interruptible():
+            frame = collected(rows, schema)
         changes = tally(schema, frame).filter(pl.col(COUNT) != 0)
         books = self._opened(_event_schema(schema))
         again = books.write(batch, changes)

@@ -3,6 +3,7 @@
     checkpoint/interpunct/outline          what the flow looks like: written once
                          /query            its batches: once a second, if there was one
                          /vitals/0/17      what a lane saw: with its batch, if something changed
+                         /lmerge/lanes/17  how a lane of a merge sees its inputs: likewise
 
 The batches are told by a thread of their own, which asks Spark for its last progress. A batch
 never waits for it.
@@ -25,6 +26,7 @@ from interpunct.model.schema import to_ticks
 from interpunct.progress.clock import RealClock
 from interpunct.spark.channel import Channel
 from interpunct.spark.hints import Hints
+from interpunct.spark.lmerge_notes import MergeNotes
 
 EVERY = 1.0  # seconds between two looks
 
@@ -75,8 +77,9 @@ def seen(checkpoint: str) -> Snapshot:
             "Give the path that flow.start(checkpoint=…) was given.",
         )  # fmt: skip
     hints = Hints(f"{checkpoint}/interpunct")
-    reached = Channel.of(checkpoint).reached()
-    return Snapshot(RealClock().now(), hints.outline(), hints.vitals(), hints.query(), reached)
+    reached, merge = Channel.of(checkpoint).reached(), MergeNotes(checkpoint).vitals()
+    vitals, query = hints.vitals(), hints.query()
+    return Snapshot(RealClock().now(), hints.outline(), vitals, query, reached, merge)
 
 
 def _vitals(progress: Any, running: bool) -> QueryVitals:

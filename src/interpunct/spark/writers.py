@@ -21,6 +21,7 @@ from interpunct.spark.compile import Leaving
 from interpunct.spark.courier import Courier, Leaf
 from interpunct.spark.expectation import NOTHING, Expectation
 from interpunct.spark.files import absolute
+from interpunct.spark.stopping import interruptible
 from interpunct.spark.wire import BEAT, FEEDBACK, PROOF, SINK, WAKE
 
 Writer = Callable[[DataFrame, int], None]
@@ -66,9 +67,13 @@ class Batches:
         """Write all outputs of a batch: as one job where its rows need not be kept, as it seems
         from the last batches. If there is more after all, everything is computed and written
         again, so that what was written is of the same run as the state that stays."""
-        alone = self._alone()
-        if alone is not None and self._in_one_job(rows, batch, alone):
-            return
+        with interruptible():
+            alone = self._alone()
+            if alone is None or not self._in_one_job(rows, batch, alone):
+                self._in_several(rows, batch, alone)
+
+    def _in_several(self, rows: DataFrame, batch: int, alone: str | None) -> None:
+        """Compute the batch once, kept, and write each output that has rows."""
         rows.persist()
         try:
             found = self._computed(rows, batch)

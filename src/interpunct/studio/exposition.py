@@ -16,6 +16,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from interpunct.engine.vitals import Snapshot
+from interpunct.model.schema import LAST_YEAR, START_OF_TIME
+from interpunct.operators.lmerge_base import JOINED
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -39,6 +41,7 @@ class _Collected(Collector):
         yield from self._sources()
         yield from self._waiting()
         yield from self._query()
+        yield from self._merge()
 
     def _operators(self) -> Iterator[Metric]:
         held = self._gauge("held_tuples", "Tuples that an operator holds.", "operator")
@@ -89,6 +92,21 @@ class _Collected(Collector):
             behind = self._gauge("lag_seconds", "How far results are behind the clock.")
             behind.add_metric([self._flow], lag / 1e6)
             yield behind
+
+    def _merge(self) -> Iterator[Metric]:
+        merge = self._seen.merge
+        if merge is None:
+            return
+        said = "How far an input of a merge is stable."
+        stable = self._gauge("input_stable_timestamp_seconds", said, "input")
+        leads = self._gauge("input_leads", "Whether an input leads the merge.", "input")
+        joined = self._gauge("input_joined", "Whether the merge counts on an input.", "input")
+        for name, seen in merge.inputs.items():
+            if merge.clocked and START_OF_TIME < seen.stable < LAST_YEAR:
+                stable.add_metric([self._flow, name], seen.stable / 1e6)
+            leads.add_metric([self._flow, name], name == merge.leader)
+            joined.add_metric([self._flow, name], seen.status == JOINED)
+        yield from (stable, leads, joined)
 
     @staticmethod
     def _gauge(name: str, said: str, *labels: str) -> GaugeMetricFamily:

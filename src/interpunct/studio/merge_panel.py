@@ -1,4 +1,4 @@
-"""The merge: how far each replica and the output have come, who leads, and what a stop changes."""
+"""The merge: how far each input and the output have come, who leads, and what a stop changes."""
 
 from __future__ import annotations
 
@@ -8,68 +8,151 @@ from collections.abc import Sequence
 from bokeh.layouts import column, row
 from bokeh.models import Button, ColumnDataSource, Div, InlineStyleSheet, Range1d
 
+from interpunct.engine.merge_vitals import InputVitals, MergeVitals
+from interpunct.operators.lmerge_base import JOINED, QUARANTINED
 from interpunct.studio.look import BOXED, CONTROL, Look
-from interpunct.studio.merging import Merging, Replica
-from interpunct.studio.panels import line_figure, rows_of
+from interpunct.studio.merging import OUT, Merging
+from interpunct.studio.panels import line_figure, moment, rows_of
+from interpunct.studio.replicas import Bench
 
 SPAN = 90_000  # milliseconds shown
+MOST_LINES = 9  # inputs that are drawn; all are in the table
+Cell = str | tuple[str, str]
 
 
 class MergePanel:
-    def __init__(self, merging: Merging, allowed: bool, look: Look) -> None:
-        self.merging, self.allowed = merging, allowed
-        self.data = ColumnDataSource(self._columns(), name="merge")
+    """`bench` is there where the page may stop and start the inputs, if its reader may at all."""
+
+    def __init__(self, merging: Merging, bench: Bench | None, allowed: bool, look: Look) -> None:
+        self.merging, self.bench, self.allowed, self.look = merging, bench, allowed, look
+        self.lines: dict[str, ColumnDataSource] = {}
         self.plot = line_figure("seconds behind the clock: inputs, and what comes out", 560, 820)
         self.plot.x_range = Range1d(0, 1)
-        names = [r.name for r in merging.replicas]
-        for number, name in enumerate([*names, "out"]):
-            last = name == "out"
-            self.plot.line("at", name, source=self.data, legend_label=name,
-                           line_width=4 if last else 2, line_alpha=0.5 if last else 1,
-                           line_color=look.feedback if last else look.series[number])  # fmt: skip
-        self.plot.legend.location = "top_left"
-        sheets = [InlineStyleSheet(css=CONTROL)]
-        self.buttons = []
-        for replica in merging.replicas:
-            button = Button(label="", width=120, stylesheets=sheets, name=f"toggle-{replica.name}")
-            button.on_click(lambda r=replica: self._toggle(r))
-            self.buttons.append(button)
         self.state = Div(text="", width=500, name="merge-state",
                          stylesheets=[InlineStyleSheet(css=BOXED)])  # fmt: skip
-        self.root = row(self.plot, column(row(*self.buttons), self.state))
+        self.toggles, self.lies = self._buttons()
+        buttons = [*self.toggles.values(), *self.lies.values()]
+        self.root = row(self.plot, column(row(*buttons), self.state))
         self.update()
+
+    def _buttons(self) -> tuple[dict[str, Button], dict[str, Button]]:
+        """For each replica one that stops or starts it, and one that makes it lie."""
+        sheets = [InlineStyleSheet(css=CONTROL)]
+        toggles, lies = {}, {}
+        for name in [] if self.bench is None else self.bench.names:
+            toggles[name] = Button(label=f"stop {name}", width=116, stylesheets=sheets)
+            toggles[name].on_click(lambda n=name: self._toggle(n))
+            lies[name] = Button(label=f"let {name} lie", width=92, stylesheets=sheets)
+            lies[name].on_click(lambda n=name: self._lie(n))
+        return toggles, lies
+
+    # What is done on it -------------------------------------------------------------------------
+
+    def opened(self) -> None:
+        """Someone looks: the replicas of a demonstration run from then on."""
+        if self.bench is not None and self.allowed:
+            self.bench.begin()
+
+    def _toggle(self, name: str) -> None:
+        if self.bench is not None and self._may:
+            self.bench.toggle(name)
+
+    def _lie(self, name: str) -> None:
+        if self.bench is not None and self._may and self.bench.believed(name):
+            self.bench.lie(name)
+
+    @property
+    def _may(self) -> bool:
+        """Whether whoever looks may act, and nothing else is being done."""
+        bench = self.bench
+        return bench is not None and self.allowed and bench.begun and not bench.doing
+
+    # What is drawn ------------------------------------------------------------------------------
 
     def update(self) -> None:
         """As the merge is now."""
-        for button, replica in zip(self.buttons, self.merging.replicas, strict=True):
-            button.label = f"{'stop' if replica.running else 'start'} {replica.name}"
-        self.data.data = self._columns()
-        at = self.merging.now / 1000
-        self.plot.x_range.start, self.plot.x_range.end = at - SPAN, at
+        for name, button in self.toggles.items():
+            button.label, button.disabled = self._label(name), not self._may
+        for name, button in self.lies.items():
+            believed = self.bench is not None and self.bench.believed(name)
+            button.disabled = not (self._may and believed)
+        if self.merging.now is not None and self.merging.now.inputs:
+            self._draw(self.merging.now)
         self.state.text = self._text()
 
-    def _toggle(self, replica: Replica) -> None:
-        if self.allowed:
-            self.merging.toggle(replica)
+    def _label(self, name: str) -> str:
+        assert self.bench is not None
+        if self.bench.quarantined(name):
+            return f"start {name} anew"
+        return f"{'stop' if name in self.bench.running else 'start'} {name}"
 
-    def _columns(self) -> dict[str, Sequence[float]]:
-        names = ["at", *(r.name for r in self.merging.replicas), "out"]
-        return {n: [moment[n] for moment in self.merging.moments] for n in names}
+    def _draw(self, merge: MergeVitals) -> None:
+        if not merge.clocked:
+            self.plot.title.text = "ticks behind the furthest: inputs, and what comes out"
+        for name in [*list(merge.inputs)[:MOST_LINES], OUT]:
+            if name not in self.lines:
+                self._add_line(name)
+            points = [(m["at"], m[name]) for m in self.merging.moments if name in m]
+            self.lines[name].data = {"at": [p[0] for p in points], "s": [p[1] for p in points]}
+        at = self.merging.at / 1000
+        self.plot.x_range.start, self.plot.x_range.end = at - SPAN, at
+
+    def _add_line(self, name: str) -> None:
+        last, series = name == OUT, self.look.series
+        self.lines[name] = ColumnDataSource({"at": [], "s": []})
+        self.plot.line("at", "s", source=self.lines[name], legend_label=name,
+                       line_width=5 if last else 2, line_alpha=0.35 if last else 1,
+                       line_color=self.look.feedback if last else series[(len(self.lines) - 1) % 5],
+                       level="underlay" if last else "glyph")  # fmt: skip
+        self.plot.legend.location = "top_left"
 
     def _text(self) -> str:
-        merging = self.merging
-        rows = [
-            (r.name, ("leads", "up") if r.name == merging.leader else "",
-             merging.status(r), f"{r.delay:g} s", f"{r.elements:,}")
-            for r in merging.replicas
-        ]  # fmt: skip
-        head = ("input", "", "status", "late by", "events told")
-        events = "<br>".join(html.escape(e) for e in reversed(merging.events))
-        leader = html.escape(merging.leader or "nobody")
-        return (
-            f"<h2>logical merge {merging.variant} of {len(rows)} replicas</h2>"
-            f"{rows_of(head, rows, {3, 4})}"
-            f'<p>Leader: <b class="up" id="leader">{leader}</b>. Events that came out, each once: '
-            f'<b id="out">{merging.out:,}</b>; told again and left out: {merging.waste:,}.</p>'
-            f'<p class="faint">{events or "Stop a replica: the other goes on."}</p>'
-        )
+        merge, bench = self.merging.now, self.bench
+        parts = []
+        if merge is None:
+            parts.append("<h2>logical merge on Spark</h2>")
+        else:
+            head = ("input", "", "status", "stable", "behind")
+            rows = [self._row(merge, name, seen) for name, seen in merge.inputs.items()]
+            leader = html.escape(merge.leader or "nobody")
+            parts += [f"<h2>logical merge {merge.variant} of {len(rows)} inputs</h2>",
+                      rows_of(head, rows, {3, 4}),
+                      f'<p>Leader: <b class="up" id="leader">{leader}</b></p>']  # fmt: skip
+            parts += [f'<p class="bad">{html.escape(n)}: {html.escape(s.why)}</p>'
+                      for n, s in merge.inputs.items() if s.why]  # fmt: skip
+        if bench is not None:
+            parts += self._of(bench)
+        events = "<br>".join(html.escape(e) for e in reversed(self.merging.events))
+        return f'{"".join(parts)}<p class="faint">{events}</p>'
+
+    def _row(self, merge: MergeVitals, name: str, seen: InputVitals) -> Sequence[Cell]:
+        kind = {QUARANTINED: "bad", JOINED: ""}.get(seen.status, "up")
+        behind = self.merging.behind(seen.stable)
+        shown = "–" if behind is None else f"{behind:.1f} s" if merge.clocked else f"{behind:g}"
+        stopped = self.bench is not None and name not in self.bench.running
+        leads = ("leads", "up") if name == merge.leader else ""
+        status = f"{seen.status}, its query is stopped" if stopped else seen.status
+        return (name, leads, (status, kind), self._moment(merge, seen.stable), shown)
+
+    def _moment(self, merge: MergeVitals, stable: int) -> str:
+        if self.merging.behind(stable) is None:
+            return "∞" if self.merging.ended(stable) else "–"
+        return moment(stable, merge.clocked)
+
+    def _of(self, bench: Bench) -> list[str]:
+        """What a demonstration's table has, and what is being done."""
+        checked, said = bench.checked, []
+        if not bench.begun:
+            said.append("<p>Not running: it is started by whoever may act and opens this tab.</p>")
+        elif self.merging.now is not None:
+            wrong = "bad" if checked.missing or checked.doubled else "good"
+            said.append(
+                f'<p>Final rows in the merged table: <b id="out">{checked.rows:,}</b>, '
+                f'<span class="{wrong}">missing <b id="missing">{checked.missing:,}</b>, '
+                f'doubled <b id="doubled">{checked.doubled:,}</b></span>.</p>'
+            )
+        if bench.doing:
+            said.append(f'<p class="up" id="doing">{html.escape(bench.doing)} …</p>')
+        if bench.trouble:
+            said.append(f'<p class="bad">{html.escape(bench.trouble)}</p>')
+        return said

@@ -114,12 +114,7 @@ class Page:
             column(self.behind, self.latency, self.sources, self.blame, spacing=GAP),
             spacing=GAP, margin=(6, 0, 0, 0),
         )  # fmt: skip
-        shown = [TabPanel(child=query, title="query")]
-        self.merge = None
-        if self.room.merging is not None:
-            self.merge = MergePanel(self.room.merging, self.allowed, self.look)
-            shown.append(TabPanel(child=self.merge.root, title="merge"))
-        tabs = Tabs(tabs=shown, stylesheets=[InlineStyleSheet(css=CONTROL)], name="tabs")
+        tabs = self._tabs(query)
         document = self.document
         document.add_root(column(row(self.head, self.toggle), tabs))
         document.title = "interpunct studio"
@@ -128,6 +123,19 @@ class Page:
         self._browser()
         self.update()
         document.add_periodic_callback(self.update, EVERY)
+
+    def _tabs(self, query: Any) -> Tabs:
+        """The query, the merge, or both: a query that is nothing but a merge has no graph."""
+        now, room = self.room.history.now, self.room
+        alone = room.bench is None and now is not None and now.merge is not None
+        shown = [] if alone else [TabPanel(child=query, title="query")]
+        self.merge = None
+        if room.merging is not None:
+            self.merge = MergePanel(room.merging, room.bench, self.allowed, self.look)
+            shown.append(TabPanel(child=self.merge.root, title="merge"))
+        tabs = Tabs(tabs=shown, stylesheets=[InlineStyleSheet(css=CONTROL)], name="tabs")
+        tabs.on_change("active", self._turned)
+        return tabs
 
     def _browser(self) -> None:
         """What happens in the browser alone: dots that move, and the colours of the page."""
@@ -149,6 +157,12 @@ class Page:
             for renderer in plot.renderers:
                 _paint(renderer, self.look)
         self.update()
+
+    def _turned(self, name: str, before: int, tab: int) -> None:
+        """Someone has turned to another tab; the merge is the second."""
+        del name, before
+        if tab == 1 and self.merge is not None:
+            self.merge.opened()
 
     def _zoomed(self, view: MapView, low: float | None, high: float | None) -> None:
         wanted = None if low is None or high is None else view.visible(low, high)
@@ -245,7 +259,8 @@ class Page:
         now = self.room.history.now
         if now is None:
             return '<div class="chips"><h1>interpunct studio</h1>waiting for the query …</div>'
-        name = "?" if now.outline is None else now.outline.flow
+        merges = now.outline is None and now.merge is not None
+        name = "logical merge" if merges else "?" if now.outline is None else now.outline.flow
         chips = [f"<h1>interpunct · {html.escape(name)}</h1>"]
         if now.query is not None:
             chips += [_chip("batch", f"{now.query.batches:,}", "batches"),
@@ -253,6 +268,8 @@ class Page:
             if not now.query.running:
                 chips.append('<span class="bad" id="ended">has ended</span>')
         lag = "–" if now.lag is None else f"{now.lag / 1e6:.1f} s"
+        if merges:  # what it makes is told by its panel
+            return f'<div class="chips">{"".join([*chips, _chip("out behind", lag, "lag")])}</div>'
         chips += [_chip("rows", f"{now.rows:,}", "rows"), _chip("results behind", lag, "lag")]
         late = sum(s.late for s in now.vitals.sources.values())
         chips += [_chip("late", f"{late:,}", "late", "bad" if late else ""),

@@ -150,7 +150,7 @@ def sources_table(snapshot: Snapshot) -> str:
             behind = f"{max(snapshot.at - seen.reached, 0) / 1e6:.1f} s"
         ago = "never" if seen.heard is None else f"{max(snapshot.at - seen.heard, 0) / 1e6:.1f} s"
         late = (f"{seen.late:,}", "bad" if seen.late else "")
-        beat = "–" if seen.reached is None else _moment(seen.reached, seen.clocked)
+        beat = "–" if seen.reached is None else moment(seen.reached, seen.clocked)
         rows.append((name, beat, behind, ago, late))
     head = ("source", "heartbeat", "behind", "heard ago", "late")
     return f"<h2>sources</h2>{rows_of(head, rows, {1, 2, 3, 4})}"
@@ -168,7 +168,8 @@ def blame_table(snapshot: Snapshot) -> str:
     return f"<h2>who is to blame</h2>{body}"
 
 
-def _moment(ticks: int, clocked: bool) -> str:
+def moment(ticks: int, clocked: bool) -> str:
+    """A time of the clock, or of whatever time it is."""
     return f"{datetime.fromtimestamp(ticks / 1e6, UTC):%H:%M:%S}" if clocked else str(ticks)
 
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from interpunct.engine.vitals import Snapshot
 from interpunct.flow.feedback import Length
 from interpunct.model.errors import InterpunctError
 from interpunct.model.schema import START_OF_TIME
@@ -18,6 +19,7 @@ from interpunct.studio.access import Access
 from interpunct.studio.history import History
 from interpunct.studio.map_view import MapView
 from interpunct.studio.merging import Merging
+from interpunct.studio.replicas import Bench
 from interpunct.studio.watched import Watched
 
 EVERY = 500  # milliseconds between two looks
@@ -29,12 +31,17 @@ class Room:
     watched: Watched
     access: Access
     views: Sequence[MapView] = ()
-    merging: Merging | None = None
+    bench: Bench | None = None  # a merge whose inputs the page can stop and start
     clock: Clock = field(default_factory=RealClock)
     history: History = field(default_factory=History)
     said: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_SAID))
     sent: int = 0
     trouble: str = ""
+    merging: Merging | None = None  # where a merge is watched
+
+    def __post_init__(self) -> None:
+        if self.bench is not None:
+            self.merging = self.bench.merging
 
     def look(self) -> None:
         """One look at everything; what goes wrong is shown, not raised: the page goes on."""
@@ -44,14 +51,19 @@ class Room:
             self.trouble = str(error)
             return
         self.history.add(snapshot)
-        if self.merging is not None:
-            self.merging.turn(self.clock.now())
+        self._look_at_merge(snapshot)
         for view in self.views:
             reached = snapshot.reached.get(view.sink, START_OF_TIME)
             batch = 0 if snapshot.query is None else round(snapshot.query.seconds * 1e6)
             due = view.zoom.due(reached, batch) if reached > START_OF_TIME else None
             if due is not None:
                 self.send(view.sink, *due)
+
+    def _look_at_merge(self, snapshot: Snapshot) -> None:
+        merge = snapshot.merge if self.bench is None else self.bench.look()
+        if merge is not None:
+            self.merging = self.merging or Merging()
+            self.merging.add(snapshot.at, merge)
 
     def send(self, sink: str, text: str, lasting: Length | None) -> bool:
         """Feedback from someone in front of the page; False when it is refused, and says why."""

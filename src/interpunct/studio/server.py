@@ -25,13 +25,12 @@ from tornado.ioloop import IOLoop, PeriodicCallback
 from tornado.web import HTTPError, RequestHandler
 
 from interpunct.model.errors import FlowError
-from interpunct.progress.clock import RealClock
 from interpunct.spark.query import FlowQuery
 from interpunct.studio.access import Access, is_loopback
 from interpunct.studio.exposition import CONTENT_TYPE, exposition
 from interpunct.studio.map_view import MapView
-from interpunct.studio.merging import Merging
 from interpunct.studio.page import Page
+from interpunct.studio.replicas import Bench
 from interpunct.studio.room import EVERY, Room
 from interpunct.studio.watched import Attached, Running, Watched
 
@@ -123,11 +122,10 @@ def opened(
     port: int = 5006,
     address: str = "127.0.0.1",
     token: str | None = None,
-    merging: bool = False,
+    bench: Bench | None = None,
 ) -> Served:
     """A page for this thread's loop; nothing happens until that runs."""
     access = Access.at(address, token)
-    bench = Merging(RealClock().now()) if merging else None
     room = Room(query, access, views, bench)
     room.look()
     port = _free(address, port)
