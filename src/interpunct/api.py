@@ -127,15 +127,21 @@ def sql(text: str, *, name: str = "sql", flow: Flow | None = None) -> Flow:
 
 
 def session(
-    lanes: int = 2, *, master: str | None = None, name: str = "interpunct", **more: str
+    lanes: int = 2,
+    *,
+    master: str | None = None,
+    name: str = "interpunct",
+    log: str | Path | None = None,
+    **more: str,
 ) -> SparkSession:
     """A SparkSession with the settings that make small batches cheap.
 
-    `more` holds further settings, with `__` for the dots: ``spark__driver__memory="8g"``.
+    With `log`, what Spark prints goes to this file and not to the terminal. `more` holds further
+    settings, with `__` for the dots: ``spark__driver__memory="8g"``.
     """
     from interpunct.spark.session import session
 
-    return session(lanes, master=master, name=name, **more)
+    return session(lanes, master=master, name=name, log=log, **more)
 
 
 def synchronize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from rich.table import Table
 from interpunct.cli.options import Json
 from interpunct.cli.shell import progress, show
 from interpunct.lab import speed_map
+from interpunct.model.durations import duration
 from interpunct.spark.session import session
 
 
@@ -33,14 +35,15 @@ def demo(
     plan = speed_map.Plan(seconds=seconds, folder=folder)
     console = Console(stderr=True)
     console.print("Starting Spark …")
-    spark = session(2)
+    spark = session(2, log=folder / "spark.log")
     try:
-        race = speed_map.start(spark, plan)
+        race, said = speed_map.start(spark, plan), ""
         with progress("speed map") as report:
             for done in race.watch():
                 report(done, _state(race))
-                if not console.is_terminal:
-                    console.print(_state(race), highlight=False)
+                if not console.is_terminal and _state(race) != said:
+                    said = _state(race)
+                    console.print(said, highlight=False)
         race.stop()
         result = speed_map.outcome(race)
     finally:
@@ -51,8 +54,11 @@ def demo(
 
 
 def _state(race: speed_map.Race) -> str:
+    """Anew every five seconds."""
     low, high = race.plan.quiet
-    at = race.elapsed()
+    at = race.elapsed() // 5 * 5
+    if not at:
+        return "waiting for the first batches"
     rows = ", ".join(f"{n} {d.total}" for n, d in race.delivered.items())
     quiet = "vehicles QUIET" if low <= at < high else "vehicles sending"
     return f"{at:4.0f} s  {quiet:<17} rows: {rows}"
@@ -60,7 +66,10 @@ def _state(race: speed_map.Race) -> str:
 
 def _table(result: speed_map.Outcome) -> Table:
     table = Table(title="Average vehicle speed by segment, last four windows")
-    windows = sorted(result.speeds["ts"].unique().to_list())[-4:]
+    last = result.speeds["ts"].max()
+    assert isinstance(last, datetime)
+    every = timedelta(microseconds=duration(speed_map.WINDOW, "window"))
+    windows = [last - n * every for n in (3, 2, 1, 0)]
     table.add_column("segment")
     for window in windows:
         table.add_column(f"{window:%H:%M:%S}", justify="right")
@@ -71,5 +80,6 @@ def _table(result: speed_map.Outcome) -> Table:
     numbers = result.to_json()["rows_during_quiet"]
     assert isinstance(numbers, dict)
     told = ", ".join(f"{n}: {rows}" for n, rows in numbers.items())
-    table.caption = f"rows delivered while the vehicles were quiet: {told}"
+    low, high = result.counted
+    table.caption = f"rows from {low} s to {high} s, while the vehicles were quiet: {told}"
     return table

@@ -162,7 +162,7 @@ def spark_job() -> Finding:
         file = f"{folder}/rows.parquet"
         pl.DataFrame({"ts": [1], "n": [42]}).write_parquet(file)
         try:
-            spark = session(1)
+            spark = session(1, log=f"{folder}/spark.log")
             try:
                 query = flow.start(
                     spark, {"rows": replay(spark, file, finish=True)},

@@ -20,7 +20,8 @@ app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Experiments.\n\nExample: interpunct lab ets-latency --seconds 10",
+    help="The papers' experiments and the benchmark, on this machine.\n\n"
+    "Example: interpunct lab ets-memory --seconds 300",
 )
 
 

@@ -123,7 +123,7 @@ def on_spark(
     raw = {node.name: node.raw for node in flow.graph.sources}
     schemas = {node.name: node.streams[0].schema for node in flow.graph.sinks}
     folder = checkpoint / "out" if out is None else out
-    spark = session(lanes)
+    spark = session(lanes, log=checkpoint / "spark.log")
     try:
         frames = {
             name: replay(spark, _fitted_file(name, r, raw[name], checkpoint), finish=True)

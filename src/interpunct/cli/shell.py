@@ -35,8 +35,9 @@ def _one_line(error: Exception) -> str:
 
 @contextmanager
 def progress(title: str) -> Iterator[Report]:
-    """A bar on stderr, only where someone can see it move."""
+    """A bar on stderr where someone can see it move, else a line with each tenth of the work."""
     console = Console(stderr=True)
+    tenths = -1
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -50,7 +51,11 @@ def progress(title: str) -> Iterator[Report]:
         task = bar.add_task(title, total=1.0)
 
         def report(done: float, doing: str) -> None:
+            nonlocal tenths
             bar.update(task, completed=done, description=f"{title}: {doing}")
+            if not console.is_terminal and int(10 * done) > tenths:
+                tenths = int(10 * done)
+                console.print(f"{title}: {10 * tenths} % done, {doing}", soft_wrap=True)
 
         yield report
 

@@ -1,7 +1,8 @@
 """`interpunct status`: how a running flow is doing, and who holds it up.
 
     operator  holds  waits for  which is          behind  last heard of
-    union_1   3      vehicles   not heard since   7s      12:00:01       a tuple stamped 12:00:06 …
+    union_1   3      vehicles   not heard since   7s      12:00:01
+    union_1 is released by a tuple stamped 12:00:06 …
 
 Every lane of a flow leaves its part of this beside the checkpoint when it changes, and the query
 tells of its batches; here the parts are put together. The flow need not be running, and nothing of
@@ -70,8 +71,12 @@ def _show(snapshot: Snapshot, console: Console) -> None:
     if snapshot.merge is not None:
         console.print(merge_table(snapshot.merge))
     waiting = snapshot.vitals.waiting
-    if waiting or snapshot.merge is None:
-        console.print(blame_table(waiting) if waiting else "Nothing waits.")
+    if waiting:
+        console.print(blame_table(waiting))
+        for line in waiting:
+            console.print(f"{line.operator} is released by {line.release}.", soft_wrap=True)
+    elif snapshot.merge is None:
+        console.print("Nothing waits." if snapshot.begun else "No batch has come to its end yet.")
 
 
 def _batches(query: QueryVitals, lag: int | None) -> str:
@@ -103,7 +108,7 @@ def operators_table(snapshot: Snapshot) -> Table:
     for name in ("operator", "holds", "guards", "skipped", "put out"):
         table.add_column(name, justify="left" if name == "operator" else "right")
     for name, seen in snapshot.vitals.operators.items():
-        numbers = (seen.held, seen.guards, seen.skipped, sum(seen.made))
+        numbers = (seen.held, seen.guards, seen.skipped, snapshot.put_out(name))
         table.add_row(name, *(f"{n:,}" for n in numbers))
     return table
 
@@ -113,11 +118,10 @@ def blame_table(lines: Sequence[Blame]) -> Table:
     table = Table(title="who waits for whom")
     for name in ("operator", "holds", "waits for", "which is", "behind", "last heard of"):
         table.add_column(name, justify="right" if name in ("holds", "behind") else "left")
-    table.add_column("released by", overflow="fold")
     for line in lines:
         table.add_row(
             line.operator, str(line.holds), line.source, line.quiet, _behind(line),
-            "never" if line.since is None else _time(line.since), line.release,
+            "never" if line.since is None else _time(line.since),
         )  # fmt: skip
     return table
 

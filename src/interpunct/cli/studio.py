@@ -69,7 +69,7 @@ def demo(
     Console(stderr=True).print("Starting Spark …")
     clock = RealClock()
     began = clock.now()
-    spark = session(2)
+    spark = session(2, log=folder / "spark.log")
     took = clock.now() - began
     try:
         view = speeds.speed_map()

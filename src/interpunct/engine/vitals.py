@@ -143,6 +143,21 @@ class Snapshot:
         return sum(s.rows for s in self.vitals.sources.values())
 
     @property
+    def begun(self) -> bool:
+        """Whether something has come out yet of which there is anything to tell."""
+        return self.query is not None or bool(self.vitals.sources) or self.merge is not None
+
+    def put_out(self, name: str) -> int:
+        """Tuples that an operator has put out, that a source has sent, or that a sink was given."""
+        operators, outline = self.vitals.operators, self.outline
+        if name in self.vitals.sources:
+            return self.vitals.sources[name].rows
+        if outline is None or name not in outline.sinks:
+            return sum(operators[name].made)
+        entering = [(maker, port) for maker, port, reader in outline.edges if reader == name]
+        return sum(operators[maker].made[port] for maker, port in entering if maker in operators)
+
+    @property
     def lag(self) -> int | None:
         """How far the results are behind the clock, in µs; None where time is no clock's, or where
         it has not begun."""

@@ -53,7 +53,7 @@ def run_jobs(
         try:
             _watch(jobs, futures, report)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            _end(pool)
             raise
         return [future.result() for future in futures]
 
@@ -75,6 +75,14 @@ def _watch(jobs: Sequence[Job], futures: list[Future[Any]], report: Report) -> N
                 done += min(elapsed, 0.99 * job.expected)
                 doing.append(job.label)
         report(done / total, ", ".join(doing))
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """No job goes on that nobody waits for: leaving the pool would wait for those that run."""
+    running = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in running:
+        process.terminate()
 
 
 @contextmanager

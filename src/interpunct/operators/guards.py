@@ -23,6 +23,7 @@ from interpunct.model.ticks import stretch
 from interpunct.operators.state import Record, State
 
 MOST_GUARDS = 256  # for each input and each output
+EARLIER = "earlier feedback"
 
 
 @dataclass
@@ -167,7 +168,7 @@ class Guards:
 
     def skipped(self) -> dict[str, int]:
         """How many tuples were not processed, by what feedback said of them; those of guards that
-        are gone under the empty text."""
+        are gone, and what was purged, under EARLIER."""
         now: dict[str, int] = dict(self._before)
         for watch in self._watches():
             for guard in watch.guards:
@@ -178,7 +179,7 @@ class Guards:
     def count(self, skipped: int) -> None:
         """Tuples kept away, or purged, otherwise than by one of these guards."""
         if skipped:
-            self._before[""] = self._before.get("", 0) + skipped
+            self._before[EARLIER] = self._before.get(EARLIER, 0) + skipped
 
     def save(self) -> None:
         self._record.update(

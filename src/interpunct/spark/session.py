@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -13,6 +16,7 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 PLAIN_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
+MOST_SHOWN = 4_000  # bytes of what a machine said that did not start
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,18 @@ def settings(lanes: int) -> tuple[Setting, ...]:
 
 
 def session(
-    lanes: int = 2, *, master: str | None = None, name: str = "interpunct", **more: str
+    lanes: int = 2,
+    *,
+    master: str | None = None,
+    name: str = "interpunct",
+    log: str | Path | None = None,
+    **more: str,
 ) -> SparkSession:
     """A SparkSession for flows of so many lanes (`local[lanes]` unless `master` says otherwise).
 
-    `more` holds further settings, with `__` for the dots: ``spark__driver__memory="8g"``.
+    With `log`, what Spark's machine and its Python workers print goes to this file and not to the
+    terminal, if this call starts them. `more` holds further settings, with `__` for the dots:
+    ``spark__driver__memory="8g"``.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # local mode forks its workers from here
@@ -63,22 +74,72 @@ def session(
     )
     for key, value in more.items():
         builder = builder.config(key.replace("__", "."), value)
-    spark = builder.getOrCreate()
+    with _printing_to(log):
+        spark = builder.getOrCreate()
     if hasattr(spark, "sparkContext"):
         spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
+@contextmanager
+def _printing_to(log: str | Path | None) -> Iterator[None]:
+    """Processes started inside print to a file what they would to the terminal, if one is named;
+    if they do not start, it is shown after all."""
+    if log is None:
+        yield
+        return
+    Path(log).parent.mkdir(parents=True, exist_ok=True)
+    ours = os.dup(2)
+    with Path(log).open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    except Exception:
+        os.write(ours, Path(log).read_bytes()[-MOST_SHOWN:])
+        raise
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
+
+
 def check_session(spark: SparkSession, lanes: int) -> None:
-    """Warn of each missing setting that matters, in one warning that says what it costs."""
+    """Set what flows do not run without, and warn of each missing setting that costs time, in one
+    warning that says how much, at the user's line."""
+    _same_python(spark)
     missing = []
     for setting in settings(lanes):
         if setting.name.startswith("spark.executorEnv."):
             continue
-        if spark.conf.get(setting.name, None) != setting.value:
-            missing.append(f"{setting.name}={setting.value} ({setting.why})")
-            if setting.needed:
-                spark.conf.set(setting.name, setting.value)
+        if spark.conf.get(setting.name, None) == setting.value:
+            continue
+        if setting.needed:
+            spark.conf.set(setting.name, setting.value)
+        else:
+            missing.append(f"  {setting.name}={setting.value}  # {setting.why}")
     if missing:
-        text = "; ".join(missing)
-        warnings.warn(f"This session would run flows faster with: {text}", stacklevel=3)
+        text = "\n".join(missing)
+        warnings.warn(
+            f"Flows would run faster in this session with the settings below, which "
+            f"interpunct.session() has:\n{text}",
+            stacklevel=_levels_to_the_user(),
+        )
+
+
+def _same_python(spark: SparkSession) -> None:
+    """On one machine workers run the Python that runs this, where nothing else was asked for:
+    Spark's own choice is the first `python3` on the path, which need not have this package."""
+    context = getattr(spark, "sparkContext", None)
+    if context is None or not context.master.startswith("local"):
+        return
+    asked = context.getConf().get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+    if asked is None:
+        context.pythonExec = sys.executable
+
+
+def _levels_to_the_user() -> int:
+    """How many calls there are from the one that warns to the first that is not this package's."""
+    package = __name__.partition(".")[0] + "."
+    levels, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(package):
+        levels, frame = levels + 1, frame.f_back
+    return levels

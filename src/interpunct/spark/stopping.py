@@ -27,7 +27,7 @@ class InterruptedBatch(Exception):  # noqa: N818 (an event, and no error)
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Around what a `foreachBatch` function does: an interruption in few words, the rest as it is."""
+    """Around what a `foreachBatch` function does: an interruption in few words, else no change."""
     try:
         yield
     except Exception as error:

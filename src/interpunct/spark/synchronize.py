@@ -52,6 +52,7 @@ from interpunct.spark.wire import BEAT, LATE, OUT, RAW, SINK, WIRE
 _WATERMARKED = "spark.watermarkDelayMs"  # what Spark writes into a time column's metadata
 _SOURCE = "stream_{}"  # what the late output calls the DataFrames, in the order given
 _RELEASED = "released"
+MILLISECOND = 1_000  # microseconds
 
 
 class Synchronized(tuple[DataFrame, ...]):
@@ -82,6 +83,7 @@ def synchronize(
         raise FlowError(
             "synchronize", "one or more DataFrames", "none", "synchronize(readings, alerts, …)"
         )
+    _check_bounds(bounds)
     waits = isinstance(bounds, Adaptive) or bounds.delay > 0
     if waits and hold is False:
         raise FlowError(
@@ -193,15 +195,30 @@ def _branch(
     number: int, frame: DataFrame, time: str, bounds: Bounds | Adaptive, lanes: int, hold: bool
 ) -> _Branch:
     where = f"synchronize, DataFrame {number}"
+    if not hasattr(frame, "isStreaming"):
+        raise FeedError(
+            where, "a DataFrame", f"a {type(frame).__name__}",
+            "Pass the DataFrames one by one: synchronize(readings, alerts, time='ts').",
+        )  # fmt: skip
+    if not isinstance(time, str):
+        raise SchemaError(
+            "synchronize", "time= the name of a column", f"a {type(time).__name__}", "time='ts'"
+        )
     if not frame.isStreaming:
         raise FeedError(
             where, "a streaming DataFrame", "a static one", "Read it with spark.readStream."
         )
     if time not in frame.columns:
-        raise SchemaError.unknown_attribute(where, time, frame.columns)
+        raise SchemaError(
+            where, f"a column {time!r}", f"columns {', '.join(frame.columns)}",
+            f"Where it has another name: df.withColumnRenamed('…', {time!r}).",
+        )  # fmt: skip
     found = frame.schema[time]
     if found.dataType.simpleString() != "timestamp":  # Spark has no watermark on another type
-        raise SchemaError.wrong_type(where, time, "timestamp", found.dataType.simpleString())
+        raise SchemaError(
+            where, f"a timestamp in {time!r}", f"a {found.dataType.simpleString()}",
+            f"df.withColumn({time!r}, F.to_timestamp({time!r})); of a number F.timestamp_micros.",
+        )  # fmt: skip
     if any(_WATERMARKED in field.metadata for field in frame.schema):
         raise FeedError(
             where, "no watermark yet", "one set with withWatermark",
@@ -210,11 +227,27 @@ def _branch(
     columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in frame.schema)
     name = _SOURCE.format(number)
     flow = FlowBuilder("synchronize")
-    stream = flow.source(name, columns, time=external(time, bounds, ets="never"))
+    try:
+        stream = flow.source(name, columns, time=external(time, bounds, ets="never"))
+    except SchemaError as error:
+        raise SchemaError(where, error.expected, error.got, error.fix) from error
     flow.sink(_RELEASED, stream.sort() if hold else stream)
     program = Program.of(flow.graph, lanes)
     skew = 0 if hold or isinstance(bounds, Adaptive) else bounds.skew
     return _Branch(name, frame, stream.schema, skew, program)
+
+
+def _check_bounds(bounds: Bounds | Adaptive) -> None:
+    if not isinstance(bounds, Bounds | Adaptive):
+        raise FlowError(
+            "synchronize", "bounds= ip.bounds(skew=…) or ip.adaptive(…)", repr(bounds),
+            "ip.bounds(skew='30s')",
+        )  # fmt: skip
+    if isinstance(bounds, Bounds) and 0 < bounds.skew < MILLISECOND:
+        raise FlowError(
+            "synchronize", "a skew that Spark's watermark can tell from none, which is 1ms",
+            f"{bounds.skew} microseconds", f"A number counts microseconds: skew='{bounds.skew}s'?",
+        )  # fmt: skip
 
 
 def _quoted(name: str) -> Column:

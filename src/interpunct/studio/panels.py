@@ -122,23 +122,12 @@ def operators_table(snapshot: Snapshot) -> str:
     rows: list[Sequence[str | tuple[str, str]]] = [
         (
             name, f"{seen.held:,}", (f"{seen.guards}", "up" if seen.guards else ""),
-            (f"{seen.skipped:,}", "up" if seen.skipped else ""), f"{_out(snapshot, name):,}",
+            (f"{seen.skipped:,}", "up" if seen.skipped else ""), f"{snapshot.put_out(name):,}",
         )
         for name, seen in snapshot.vitals.operators.items()
     ]  # fmt: skip
     head = ("operator", "holds", "guards", "skipped", "put out")
     return f"<h2>operators</h2>{rows_of(head, rows, {1, 2, 3, 4})}"
-
-
-def _out(snapshot: Snapshot, name: str) -> int:
-    """Tuples that an operator has put out, that a source has sent, or that a sink was given."""
-    operators, outline = snapshot.vitals.operators, snapshot.outline
-    if name in snapshot.vitals.sources:
-        return snapshot.vitals.sources[name].rows
-    if outline is None or name not in outline.sinks:
-        return sum(operators[name].made)
-    entering = [(maker, port) for maker, port, reader in outline.edges if reader == name]
-    return sum(operators[maker].made[port] for maker, port in entering if maker in operators)
 
 
 def sources_table(snapshot: Snapshot) -> str:
@@ -164,7 +153,10 @@ def blame_table(snapshot: Snapshot) -> str:
         rows.append((line.operator, (line.source, "bad" if line.holds else ""), f"{line.holds:,}",
                      behind, (line.release, "wide")))  # fmt: skip
     head = ("operator", "waits for", "holds", "behind", "released by")
-    body = rows_of(head, rows, {2, 3}) if rows else '<span class="good">Nothing waits.</span>'
+    calm = '<span class="good">Nothing waits.</span>'
+    if not snapshot.begun:
+        calm = '<span class="faint">Starting: no batch has come to its end yet.</span>'
+    body = rows_of(head, rows, {2, 3}) if rows else calm
     return f"<h2>who is to blame</h2>{body}"
 
 
