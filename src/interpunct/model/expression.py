@@ -21,8 +21,10 @@ from sqlglot import exp
 
 from interpunct.model.aggregates import AGGREGATES, Finish, Part, Recipe, per_tuple
 from interpunct.model.condition import Condition, Range
+from interpunct.model.conjunction import conjunction
 from interpunct.model.errors import ExpressionError, SchemaError
 from interpunct.model.functions import SCALARS
+from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema, ddl_type
 from interpunct.model.scope import Scope, evaluated_type
 
@@ -38,6 +40,7 @@ class Expression:
     inputs: frozenset[str]
     attribute: str | None
     dtype: pl.DataType
+    pattern: Pattern | None = None  # that says the same, of a predicate, if there is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,8 @@ def predicate(source: str | pl.Expr, schema: Schema, where: str) -> Expression:
     if not isinstance(test.dtype, pl.Boolean):
         raise SchemaError.wrong_type(where, test.text, "a boolean", ddl_type(test.dtype))
     holds = test.polars.fill_null(value=False)
-    return Expression(test.text, holds, test.inputs, None, test.dtype)
+    same = conjunction(_parsed(source, where), schema) if isinstance(source, str) else None
+    return Expression(test.text, holds, test.inputs, None, test.dtype, same)
 
 
 def aggregate(source: str | pl.Expr, schema: Schema, where: str) -> Aggregate:

@@ -20,6 +20,7 @@ from interpunct.model.condition import Condition, NoneOf, OneOf, Range
 
 COMPARED = (pl.Int64, pl.Float64, pl.String, pl.Datetime)  # with values of patterns as they are
 FEW = 8  # values that are compared one by one
+SMALL = 10_000  # tuples in a page that is not worth a query plan
 
 
 def satisfying(condition: Condition, column: pl.Series) -> pl.Series:
@@ -33,7 +34,9 @@ def satisfying(condition: Condition, column: pl.Series) -> pl.Series:
 
 def where(frame: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:
     """The tuples that a mask marks; of a small frame column by column, as above."""
-    if frame.height > 10_000:
+    if mask.all():
+        return frame
+    if frame.height > SMALL:
         return frame.filter(mask)
     return pl.DataFrame([column.filter(mask) for column in frame.get_columns()])
 

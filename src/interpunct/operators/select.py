@@ -11,8 +11,11 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from interpunct.model.attribute_map import AttributeMap
 from interpunct.model.expression import Expression
+from interpunct.model.masks import SMALL, where
 from interpunct.model.page import Page
 from interpunct.model.pattern import Pattern
 from interpunct.model.punctuation import Punctuation
@@ -28,11 +31,17 @@ class Select(Operator):
         self, name: str, stream: Stream, condition: Expression, state: State | None = None
     ) -> None:
         super().__init__(name, [stream], [stream], AttributeMap.identity(stream.schema), state)
-        self._condition = condition.polars
+        self._condition, self._pattern = condition.polars, condition.pattern
 
     def on_page(self, port: int, page: Page) -> Emission:
         del port
-        return self.tuples(page.frame.filter(self._condition), stamp=page.stamp)
+        return self.tuples(self._kept(page), stamp=page.stamp)
+
+    def _kept(self, page: Page) -> pl.DataFrame:
+        """The tuples that satisfy the condition; of a small page without a query plan."""
+        if self._pattern is None or page.height > SMALL:
+            return page.frame.filter(self._condition)
+        return where(page.frame, self._pattern.mask(page.frame))
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Emission:
         """Unchanged: the output has the attributes of the input."""

@@ -32,7 +32,8 @@ class Setting:
 def settings(lanes: int) -> tuple[Setting, ...]:
     """The settings for flows of so many lanes."""
     return (
-        Setting("spark.sql.shuffle.partitions", str(lanes), "one task for each lane"),
+        Setting("spark.sql.shuffle.partitions", str(lanes),
+                "one task for each lane; Spark starts 200 unless told otherwise"),
         Setting("spark.sql.streaming.stateStore.providerClass", ROCKSDB,
                 "transformWithState runs on RocksDB only", needed=True),
         Setting("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true",
