@@ -28,6 +28,17 @@ class Commands(TyperGroup):
             Console(stderr=True).print(f"[bold red]error:[/] {_one_line(error)}", soft_wrap=True)
             raise typer.Exit(1) from error
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Each command with the whole first sentence of its help."""
+        listed = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _sentence(c.help or "")) for name, c in listed if c])
+
+
+def _sentence(text: str) -> str:
+    first, _, _ = " ".join(text.split()).partition(". ")
+    return first.removesuffix(".")
+
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()).replace("[", r"\[")

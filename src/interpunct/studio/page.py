@@ -282,7 +282,7 @@ class Page:
         for view, _ in self.maps:
             wanted = view.zoom.wanted
             seen = f"{view.place}s {_list(wanted)}" if wanted is not None else "everything"
-            lines.append(f'<div id="wanted">Wanted: <b>{html.escape(seen)}</b></div>')
+            lines.append(f'<div id="wanted">Wanted on the map: <b>{html.escape(seen)}</b></div>')
         if self.room.said:
             last = html.escape(self.room.said[-1])
             lines.append(f'<div>Said upstream <b class="up" id="sent">{self.room.sent}</b> times, '

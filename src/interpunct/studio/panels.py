@@ -60,15 +60,16 @@ def graph_figure(sources: dict[str, ColumnDataSource], look: Look) -> figure:
 
 def map_figure(view: MapView, cells: ColumnDataSource) -> figure:
     """Places over time. Dragging over some places zooms into them."""
+    low, high = view.span
+    scale = f"{view.value} by {view.place}, red {low:g} to blue {high:g}"
     plot = figure(width=500, height=320, x_axis_type="datetime", tools="",
-                  title=f"{view.value} by {view.place}: drag up or down to zoom in",
+                  title=f"{scale}: drag up or down to zoom in",
                   x_range=Range1d(0, 1), y_range=Range1d(-0.5, 8.5), toolbar_location="right",
                   stylesheets=[PANEL], name=f"map-{view.sink}")  # fmt: skip
     zoom, wheel = BoxZoomTool(dimensions="height"), WheelZoomTool(dimensions="height")
     plot.add_tools(zoom, wheel, ResetTool())
     plot.toolbar.active_drag = zoom
     plot.toolbar.logo = None
-    low, high = view.span
     mapper = LinearColorMapper(palette=SPEEDS, low=low, high=high)
     cell = plot.rect("x", "y", width=view.width / 1000, height=0.94, source=cells, line_color=None,
                      fill_color={"field": "value", "transform": mapper})  # fmt: skip
