@@ -55,10 +55,10 @@ def test_people_see_who_waits_for_whom(checkpoint: Path) -> None:
     result = runner.invoke(app, ["status", str(checkpoint)], env={"COLUMNS": "200"})
     assert result.exit_code == 0
     blamed = result.stdout[result.stdout.index("who waits for whom") :]
-    (both,) = [line for line in blamed.splitlines() if "both" in line]
+    both, helps = [line for line in blamed.splitlines() if "both" in line]
     cells = [cell.strip() for cell in both.strip("│").split("│")]
-    assert cells[:6] == ["both", "4", "b", "not heard since", "2s", "1970-01-01 00:01:40"]
-    assert cells[6].startswith("a tuple stamped 1970-01-01 00:01:32")
+    assert cells == ["both", "4", "b", "not heard since", "2s", "1970-01-01 00:01:40"]
+    assert helps.startswith("both is released by a tuple stamped 1970-01-01 00:01:32")
 
 
 def test_people_see_batches_heartbeats_and_guards(checkpoint: Path) -> None:
@@ -95,8 +95,11 @@ def test_a_folder_that_is_no_checkpoint_is_an_error_in_one_line(tmp_path: Path) 
     assert "a flow that has run a batch" in result.stderr
 
 
-def test_a_flow_in_which_nothing_waits_says_so(tmp_path: Path) -> None:
-    Hints(f"{tmp_path}/interpunct").report(0, 0, Vitals())
+def test_a_flow_in_which_nothing_waits_says_so_once_it_has_begun(tmp_path: Path) -> None:
+    hints = Hints(f"{tmp_path}/interpunct")
+    hints.report(0, 0, Vitals())
+    assert "No batch has come" in runner.invoke(app, ["status", str(tmp_path)]).stdout
+    hints.tell_query(QueryVitals(1, 100 * SECOND, 0.25, True))
     assert "Nothing waits." in runner.invoke(app, ["status", str(tmp_path)]).stdout
 
 
