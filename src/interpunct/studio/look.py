@@ -91,7 +91,7 @@ th{{text-align:left;font-weight:500;color:var(--faint);padding:1px 6px 1px 0}}
 td{{white-space:nowrap;padding:1px 6px 1px 0;border-top:1px solid var(--line);
  font-variant-numeric:tabular-nums}}
 td.n,th.n{{text-align:right}} td.bad{{color:var(--bad)}} td.up{{color:var(--feedback)}}
-td.wide{{max-width:170px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}}
+td.wide{{max-width:170px;white-space:normal}}
 .faint{{color:var(--faint)}} .up{{color:var(--feedback)}} .bad{{color:var(--bad)}}
 .good{{color:var(--good)}}
 code{{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:11px}}

@@ -90,6 +90,7 @@ def line_figure(title: str, height: int, width: int = 386) -> figure:
     plot.xaxis.formatter = _clock()
     plot.xaxis.ticker.desired_num_ticks = 5
     plot.y_range.start = 0
+    plot.y_range.range_padding = 0.3  # room for the legend above the lines
     return plot
 
 
