@@ -21,7 +21,7 @@ run: setup
 
 test: setup
 	sh scripts/ensure_chromium.sh
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: setup
 	$(BIN)/ruff check

@@ -125,7 +125,7 @@ def select_events(condition: str | pl.Expr, schema: Schema, where: str) -> Expre
             "Ends are revised: ask for them where the stream leaves, of its table.",
         )  # fmt: skip
     stays = (pl.col(KIND) == STABLE) | asked.polars
-    return replace(asked, polars=stays, inputs=asked.inputs | {KIND})
+    return replace(asked, polars=stays, inputs=asked.inputs | {KIND}, pattern=None)
 
 
 def refuse_on_spark(graph: Graph) -> None:
