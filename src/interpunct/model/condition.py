@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import and_
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -39,6 +39,8 @@ from interpunct.model.values import (
     quoted,
     sql_literal,
 )
+
+Column = TypeVar("Column", pl.Expr, pl.Series)
 
 
 class Condition(ABC):
@@ -217,13 +219,17 @@ class Range(Condition):
         return Range(low.low, low.low_closed, high.high, high.high_closed)
 
     def expr(self, name: str) -> pl.Expr:
-        column = pl.col(name)
+        parts = self.comparisons(pl.col(name))
+        return reduce(and_, parts).fill_null(False) if parts else pl.col(name).is_not_null()
+
+    def comparisons(self, column: Column) -> list[Column]:
+        """What is to be true of a column, by name or with its values: one test for each bound."""
         parts = []
         if self.low is not None:
             parts.append(column >= self.low if self.low_closed else column > self.low)
         if self.high is not None:
             parts.append(column <= self.high if self.high_closed else column < self.high)
-        return reduce(and_, parts).fill_null(False) if parts else column.is_not_null()
+        return parts
 
     def sql(self, name: str) -> str:
         column = quoted(name)

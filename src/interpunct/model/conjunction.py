@@ -52,8 +52,8 @@ def _conditions(tree: exp.Expr, schema: Schema) -> Iterator[Said | None]:
         case exp.Between():
             name = _attribute(tree.this, schema)
             low, high = (_constant(tree.args[side], name, schema) for side in ("low", "high"))
-            known = name is not None and low is not None and high is not None
-            yield (str(name), between(low, high)) if known else None
+            known = low is not None and high is not None
+            yield (name, between(low, high)) if name is not None and known else None
         case exp.Binary() if type(tree) in _OPERATORS:
             yield _compared(tree, schema)
         case _:

@@ -46,19 +46,10 @@ def _compared(condition: Condition, column: pl.Series) -> pl.Series | None:
     parts: list[pl.Series] = []
     match condition:
         case Range():
-            parts = _between(condition, column)
+            parts = condition.comparisons(column)
         case OneOf(values) if len(values) <= FEW:
             equal = [column == value for value in values if value is not None]
             return reduce(or_, equal) if equal else None
         case NoneOf(values, within) if len(values) <= FEW:
-            parts = _between(within, column) + [column != value for value in values]
+            parts = within.comparisons(column) + [column != value for value in values]
     return reduce(and_, parts) if parts else None
-
-
-def _between(within: Range, column: pl.Series) -> list[pl.Series]:
-    parts = []
-    if within.low is not None:
-        parts.append(column >= within.low if within.low_closed else column > within.low)
-    if within.high is not None:
-        parts.append(column <= within.high if within.high_closed else column < within.high)
-    return parts
