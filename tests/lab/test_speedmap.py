@@ -14,8 +14,9 @@ from matplotlib import image
 from interpunct.flow.feedback import follow
 from interpunct.lab import feedback_speed_map as experiment
 from interpunct.lab.detectors import CITY, DETECTORS, FREEWAY, PAGE_SIZES, SEGMENTS, aarhus, freeway
-from interpunct.lab.feedback_speed_map import Case, FeedbackSpeedMap, Setup
+from interpunct.lab.feedback_speed_map import FeedbackSpeedMap, Setup
 from interpunct.lab.map_pictures import HEIGHT, WIDTH, SpeedMap, picture
+from interpunct.lab.schemes import Case
 from interpunct.lab.zooming import F0, F1, F2, F3, SCHEMES, Drive, restrained
 from interpunct.model.errors import FeedError
 from interpunct.model.feedback import Feedback

@@ -10,25 +10,26 @@ from interpunct.lab import demanded_spark
 from interpunct.lab import feedback_speed_map_spark as speed_map
 from interpunct.lab.demanded import recorded
 from interpunct.lab.detectors import freeway
-from interpunct.lab.zooming import Drive
+from interpunct.lab.schemes import cases
 
 
-def test_what_is_viewed_on_spark_is_identical_and_the_rest_is_spared(
+def test_what_is_viewed_on_spark_is_identical_and_each_scheme_spares_more(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    setup = speed_map.Setup(hours=0.2, batch_minutes=4, folder=tmp_path)
+    setup = speed_map.Setup(hours=0.2, batch_minutes=4, minutes=(2,), folder=tmp_path)
     recording = freeway(setup.hours)
     recording.frame.write_parquet(tmp_path / "sensors.parquet")
-    drive = Drive(recording.segments, 2, *recording.span)
-    plain, told = (
-        speed_map.run_query(spark, recording, setup, views, tmp_path / f"{len(views)}")
-        for views in ([], list(drive.views()))
-    )
-    assert speed_map.same(drive.seen(told.results), drive.seen(plain.results))
-    assert (plain.pictures, plain.skipped) == (36 * 9, {})
-    assert told.messages == 6
-    assert told.pictures < plain.pictures
-    assert told.skipped["sensors"] >= setup.batch_rows * 8 // 9, "at last it is not even taken in"
+    runs = {
+        case: speed_map.run_query(spark, recording, setup, case, tmp_path / case.scheme)
+        for case in cases(setup.minutes)
+    }
+    plain, output, lanes, source = runs.values()
+    assert all(speed_map.alike(recording, case, run, plain) for case, run in runs.items())
+    assert (plain.pictures, plain.messages, plain.skipped) == (36 * 9, 0, {})
+    assert output.messages == lanes.messages == source.messages == 6
+    assert plain.pictures > output.pictures == lanes.pictures >= source.pictures
+    assert set(output.skipped) == set(lanes.skipped) == {"average"}
+    assert source.skipped["sensors"] >= setup.batch_rows * 8 // 9, "at last it is not even taken in"
 
 
 def test_a_demand_on_spark_is_answered_in_the_next_batch(

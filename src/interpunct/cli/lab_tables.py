@@ -224,22 +224,23 @@ def speedmap_table(result: Experiment) -> Table:
     for column in ("switch min", "F0 s", "F1 s", "F2 s", "F3 s", "F1 saves %", "F2 %", "F3 %"):
         table.add_column(column, justify="right")
     for name, stream in numbers["streams"].items():
-        for minutes in stream["saved_pct"]["F3"]:
-            schemes = ("F1", "F2", "F3")
-            seconds = [stream["seconds"]["F0"], *(stream["seconds"][s][minutes] for s in schemes)]
-            saved = [stream["saved_pct"][s][minutes] for s in schemes]
-            cells = [f"{x:.1f}" for x in (*seconds, *saved)]
-            table.add_row(name.split("_")[0], f"{stream['page_tuples']:,}", minutes, *cells)
-        table.add_section()
-    spark = numbers["spark"] or {"saved_pct": {"F3": {}}}
-    for minutes, saved in spark["saved_pct"]["F3"].items():
-        with_feedback = f"{spark['seconds']['F3'][minutes]:.1f}"
-        plain = f"{spark['seconds']['F0']:.1f}"
-        table.add_row("Spark", f"{spark['rows_a_batch']:,}", minutes, plain, "", "", with_feedback,
-                      "", "", f"{saved:.1f}")  # fmt: skip
+        _schemes(table, name.split("_")[0], stream["page_tuples"], stream)
+    if spark := numbers["spark"]:
+        _schemes(table, "Spark", spark["rows_a_batch"], spark)
     if numbers["left_out"]:
         table.caption = "Left out: " + "; ".join(numbers["left_out"])
     return table
+
+
+def _schemes(table: Table, stream: str, page: int, found: dict[str, Any]) -> None:
+    """A row for each time that the driver stays."""
+    schemes = ("F1", "F2", "F3")
+    for minutes in found["saved_pct"]["F3"]:
+        seconds = [found["seconds"]["F0"], *(found["seconds"][s][minutes] for s in schemes)]
+        saved = [found["saved_pct"][s][minutes] for s in schemes]
+        cells = [f"{x:.1f}" for x in (*seconds, *saved)]
+        table.add_row(stream, f"{page:,}", minutes, *cells)
+    table.add_section()
 
 
 def demanded_table(result: Experiment) -> Table:

@@ -20,7 +20,6 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,15 +39,14 @@ from interpunct.lab.detectors import (
 )
 from interpunct.lab.isolated import Job, Report, run_jobs, silent
 from interpunct.lab.map_pictures import ABOUT, SpeedMap
-from interpunct.lab.zooming import F0, F1, F2, F3, MEANING, SCHEMES, Drive, View, restrained
+from interpunct.lab.schemes import FREQUENT, Case, Comparison, cases
+from interpunct.lab.zooming import F0, F3, MEANING, SCHEMES, Drive, View, restrained
 from interpunct.model.page import Page
 from interpunct.progress.clock import ScriptedClock
 
 if TYPE_CHECKING:
     from interpunct.lab.feedback_speed_map_spark import SparkSpeedMap
 
-TARGETS = {F2: 61.0, F3: 65.0}  # per cent of F0's time, at least
-FREQUENT = 5.0  # per cent of F0's time that the most frequent switches may cost beyond the fewest
 MEASURE = (
     "processor seconds of one thread, from the first page to the last picture; the median of turns "
     "in which all cases follow one another; savings are ratios within a turn"
@@ -65,14 +63,6 @@ class Setup:
     data: Path | None = None
     spark: bool = False
     workers: int = 1
-
-
-@dataclass(frozen=True)
-class Case:
-    """A scheme, and for all but F0 how many minutes the driver stays."""
-
-    scheme: str
-    minutes: int = 0
 
 
 @dataclass(frozen=True)
@@ -120,12 +110,6 @@ def _through(engine: Engine, pages: list[Page], views: list[View]) -> None:
     engine.settle()
 
 
-def cases(recording: Recording) -> Iterator[Case]:
-    yield Case(F0)
-    for minutes in recording.minutes:
-        yield from (Case(scheme, minutes) for scheme in (F1, F2, F3))
-
-
 @dataclass(frozen=True)
 class Outcome:
     """All cases of one recording and one size of page."""
@@ -136,71 +120,42 @@ class Outcome:
     viewed: dict[Case, int]  # results that were looked at
     identical: bool  # these are those of F0, in every case and turn
 
-    def seconds(self, case: Case) -> float:
-        return statistics.median(run.seconds for run in self.runs[case])
-
-    def ratio(self, case: Case) -> float:
-        turns = zip(self.runs[case], self.runs[Case(F0)], strict=True)
-        return statistics.median(run.seconds / plain.seconds for run, plain in turns)
-
-    def saved_pct(self, scheme: str) -> dict[str, float]:
-        return {f"{m}": round(100 - 100 * self.ratio(Case(scheme, m)), 1) for m in self.minutes}
-
     @property
-    def frequency_pct(self) -> dict[str, float]:
-        """What the most frequent switches cost more than the fewest, in per cent of F0's time."""
-        most, fewest = min(self.minutes), max(self.minutes)
-        return {
-            s: round(100 * (self.ratio(Case(s, most)) - self.ratio(Case(s, fewest))), 1)
-            for s in (F1, F2, F3)
-        }
+    def compared(self) -> Comparison:
+        return Comparison(self.minutes, self.runs)
 
     def to_json(self) -> dict[str, Any]:
         plain = self.runs[Case(F0)]
         drawing = statistics.median(run.drawing / run.seconds for run in plain)
+        by_scheme = self.compared.by_scheme
         return {
             "page_tuples": self.page_size,
-            "seconds": self._by_scheme(lambda case: round(self.seconds(case), 2)),
-            "elapsed_s": self._by_scheme(
+            **self.compared.to_json(),
+            "elapsed_s": by_scheme(
                 lambda case: round(statistics.median(r.elapsed for r in self.runs[case]), 2)
             ),
-            "saved_pct": {scheme: self.saved_pct(scheme) for scheme in (F1, F2, F3)},
             "f0_drawing_pct": round(100 * drawing, 1),
-            "frequency_costs_pct": self.frequency_pct,
             "turns_differ_pct": round(100 * self._spread(), 1),
-            "pictures": self._by_scheme(lambda case: self.runs[case][0].pictures),
-            "messages": self._by_scheme(lambda case: self.runs[case][0].messages),
-            "skipped": self._by_scheme(lambda case: self.runs[case][0].skipped),
+            "pictures": by_scheme(lambda case: self.runs[case][0].pictures),
+            "messages": by_scheme(lambda case: self.runs[case][0].messages),
+            "skipped": by_scheme(lambda case: self.runs[case][0].skipped),
             "viewed_results": {f"{c.minutes}": n for c, n in self.viewed.items() if c.scheme == F3},
             "viewed_identical": self.identical,
         }
-
-    def _by_scheme(self, value: Any) -> dict[str, Any]:
-        found = {s: {f"{m}": value(Case(s, m)) for m in self.minutes} for s in (F1, F2, F3)}
-        return {F0: value(Case(F0)), **found}
 
     def _spread(self) -> float:
         """By how much the turns of a case differ at most, in parts of F0's time."""
         spreads = (max(r.seconds for r in runs) - min(r.seconds for r in runs)
                    for runs in self.runs.values())  # fmt: skip
-        return max(spreads) / self.seconds(Case(F0))
+        return max(spreads) / self.compared.seconds(Case(F0))
 
     def expected(self) -> dict[str, bool]:
-        saved = {
-            f"{scheme}_saves_{least:g}_pct": min(self.saved_pct(scheme).values()) >= least
-            for scheme, least in TARGETS.items()
-        }
-        return {
-            **saved,
-            "what_is_viewed_is_identical": self.identical,
-            f"frequency_costs_at_most_{FREQUENT:g}_pct": max(self.frequency_pct.values())
-            <= FREQUENT,
-        }
+        return {**self.compared.expected(), "what_is_viewed_is_identical": self.identical}
 
 
 def measure(recording: Recording, page_size: int, turns: int) -> Outcome:
     """The cases, one after another, so many times over."""
-    runs: dict[Case, list[Run]] = {case: [] for case in cases(recording)}
+    runs: dict[Case, list[Run]] = {case: [] for case in cases(recording.minutes)}
     viewed: dict[Case, int] = {}
     identical = True
     for _ in range(turns):
@@ -304,7 +259,9 @@ def plot_speed_map(result: FeedbackSpeedMap, path: Path) -> None:
         for at, scheme in enumerate(SCHEMES):
             found = [Case(scheme, m if scheme != F0 else 0) for m in outcome.minutes]
             places = [n + 0.2 * (at - 1.5) for n in range(len(found))]
-            bars = panel.bar(places, [outcome.seconds(c) for c in found], 0.18, label=scheme)
+            bars = panel.bar(
+                places, [outcome.compared.seconds(c) for c in found], 0.18, label=scheme
+            )
             panel.bar_label(bars, fmt="%.0f", fontsize=7)
         panel.set_xticks(range(len(outcome.minutes)), [f"{m}" for m in outcome.minutes])
         panel.set(title=f"{name.split('_')[0]}, pages of {outcome.page_size}",
