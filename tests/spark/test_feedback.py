@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,8 +9,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import interpunct as ip
@@ -19,9 +16,7 @@ from interpunct.model.errors import FeedbackError
 from interpunct.spark.channel import MOST_MESSAGES, Channel, Message
 from interpunct.spark.files import put
 from interpunct.spark.query import FlowQuery
-from interpunct.testing.cases import hashable
-from tests.spark.scenario import T0, batches, everything, in_process, write_files
-from tests.spark.test_parity import files_of, read
+from tests.spark.test_parity import read
 
 READINGS = "segment bigint, ts timestamp, speed double"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -183,56 +178,6 @@ def test_an_upstream_without_such_a_sink_is_refused(spark: SparkSession, tmp_pat
         with pytest.raises(FeedbackError, match=said):
             flow.start(spark, {"sensors": feed}, checkpoint=str(tmp_path / "c"),
                        sinks={"all": str(tmp_path / "all")}, upstream=upstream)  # fmt: skip
-
-
-@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_definition_1_holds_of_every_operator_on_spark(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    """Random feedback for every sink of a flow with every operator: SR − subset(SR, f) ⊆ S ⊆ SR."""
-    folder = tmp_path_factory.mktemp("definition-1")
-    rows = batches()
-    write_files(rows, folder)
-    flow = everything()
-    full = in_process(flow, rows)
-    said = {n.name: data.draw(_feedback(n.streams[0].schema), n.name) for n in flow.graph.sinks}
-    channel = Channel.of(str(folder / "checkpoint"))
-    for sink, feedback in said.items():
-        channel.send(Message.of(sink, feedback))
-    query = flow.start(
-        spark, {n.name: files_of(spark, n, folder) for n in flow.graph.sources},
-        checkpoint=str(folder / "checkpoint"), lanes=2, trigger={"availableNow": True},
-        sinks={n.name: str(folder / "out" / n.name) for n in flow.graph.sinks},
-    )  # fmt: skip
-    query.await_termination()
-    for sink, feedback in said.items():
-        whole, path = full[sink], folder / "out" / sink
-        got = bag(read(path).select(whole.columns)) if path.exists() else Counter()
-        kept = whole.filter(~feedback.pattern.mask(whole))
-        assert got <= bag(whole), f"{sink}, {feedback}: {got - bag(whole)} is invented"
-        assert bag(kept) <= got, f"{sink}, {feedback}: {bag(kept) - got} is missing"
-    assert sum(n for counts in query.skipped().values() for n in counts.values()) > 0
-
-
-def bag(frame: pl.DataFrame) -> Counter[tuple[Any, ...]]:
-    floats = [n for n, t in frame.schema.items() if t.is_float()]
-    return Counter(hashable(row) for row in frame.with_columns(pl.col(floats).round(9)).rows())
-
-
-@st.composite
-def _feedback(draw: st.DrawFn, schema: ip.Schema) -> ip.Feedback:
-    """On the key, the time or both, so that it speaks of something that is there."""
-    keys = [n for n in ("k", "key") if n in schema]
-    conditions: dict[str, Any] = {}
-    if keys and draw(st.booleans()):
-        conditions[keys[0]] = draw(st.sets(st.integers(0, 4), min_size=1, max_size=3))
-    if schema.time is not None and (not conditions or draw(st.booleans())):
-        seconds = draw(st.integers(5, 55))
-        conditions[schema.time] = ("≤", schema.value_of(T0 + seconds * 1_000_000))
-    if not conditions:
-        conditions["v"] = ("<", draw(st.floats(0.2, 0.8).map(lambda x: round(x, 2))))
-    return ip.Feedback(ip.Intent.ASSUMED, ip.Pattern.of(schema, conditions))
 
 
 # The channel --------------------------------------------------------------------------------------
