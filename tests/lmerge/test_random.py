@@ -4,66 +4,19 @@ from __future__ import annotations
 
 from random import Random
 
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from merging import Merging, fed, plain
+from merging import CASES, Merging, as_stream, fed, named, plain, reference, told
 
-from interpunct.model.elements import Row, elements, insert
+from interpunct.model.elements import Row, elements
 from interpunct.model.tdb import equivalent, violations
 from interpunct.operators.lmerge import MergePolicy
 from interpunct.testing.compatibility import merged_by_element
-from interpunct.testing.revisable import (
-    SCHEMA,
-    Event,
-    Telling,
-    in_order,
-    mixed,
-    paged,
-    retold,
-    table,
-)
+from interpunct.testing.revisable import SCHEMA, Event, mixed, paged
 
-some = settings(max_examples=3)  # of a hundred cases
+some = settings(max_examples=2)  # of a hundred and fifty cases
 seeds = st.integers(0, 2**32)  # a seed shrinks at once, the draws of a Random hardly ever
-
-POLICIES = {
-    "default": MergePolicy(),
-    "every": MergePolicy(adjusts="every"),
-    "follow the leader": MergePolicy(adjusts="leader"),
-    "the leader's": MergePolicy(inserts="leader"),
-    "the leader's, followed": MergePolicy(adjusts="leader", inserts="leader"),
-    "half-frozen": MergePolicy(inserts="half-frozen"),
-    "half-frozen, every": MergePolicy(adjusts="every", inserts="half-frozen"),
-    "half-frozen, followed": MergePolicy(adjusts="leader", inserts="half-frozen"),
-    "quorum": MergePolicy(inserts=0.6),
-    "quorum of all, every": MergePolicy(adjusts="every", inserts=1.0),
-    "lagging": MergePolicy(stable_lag=3),
-    "lagging, followed": MergePolicy(adjusts="leader", inserts="leader", stable_lag=2),
-}
-CASES = [(v, p) for v in ("R3", "R4") for p in POLICIES]
-CASES += [(v, p) for v in ("R0", "R1", "R2", "R3-") for p in ("default", "lagging")]
-
-
-def reference(variant: str, random: Random) -> list[Event]:
-    duplicates = variant in ("R1", "R4")
-    return table(random, 8, duplicates=duplicates, distinct_starts=variant == "R0")
-
-
-def told(variant: str, events: list[Event], random: Random) -> list[Row]:
-    """A stream that keeps what the variant needs."""
-    if variant in ("R0", "R1"):
-        return in_order(events, random)
-    if variant == "R2":
-        return in_order(events, random, shuffled_ties=True)
-    telling = Telling(random.choice([0.0, 0.4, 0.7]), stables=random.choice([0.1, 0.4]),
-                      disorder=random.choice([0, 6, 15]))  # fmt: skip
-    return retold(events, random, telling)
-
-
-def as_stream(events: list[Event]) -> pl.DataFrame:
-    return elements(SCHEMA, [insert(*e) for e in events])
 
 
 def ways(variant: str, random: Random) -> tuple[list[Event], list[list[Row]], list[float]]:
@@ -72,15 +25,15 @@ def ways(variant: str, random: Random) -> tuple[list[Event], list[list[Row]], li
     return events, streams, [random.choice([0, 0, 3, 20]) for _ in streams]
 
 
-@pytest.mark.parametrize(("variant", "policy"), CASES)
+@pytest.mark.parametrize(("variant", "policy"), CASES, ids=named)
 @given(seed=seeds)
 @some
 def test_the_output_is_compatible_at_every_prefix_and_equal_at_the_end(
-    variant: str, policy: str, seed: int
+    variant: str, policy: MergePolicy, seed: int
 ) -> None:
     random = Random(seed)
     events, streams, lag = ways(variant, random)
-    run = Merging(variant, len(streams), POLICIES[policy])
+    run = Merging(variant, len(streams), policy)
     fed(run, mixed(streams, random, lag))
     assert not run.merge.reports()
     assert not violations(SCHEMA, run.output, keyed=variant not in ("R1", "R4"))
@@ -88,38 +41,38 @@ def test_the_output_is_compatible_at_every_prefix_and_equal_at_the_end(
     assert run.merge.held().tuples == 0 or variant == "R2"  # which keeps the last Vs
 
 
-@pytest.mark.parametrize(("variant", "policy"), CASES)
+@pytest.mark.parametrize(("variant", "policy"), CASES, ids=named)
 @given(seed=seeds)
 @some
 def test_pages_cut_anywhere_give_what_single_elements_give(
-    variant: str, policy: str, seed: int
+    variant: str, policy: MergePolicy, seed: int
 ) -> None:
     random = Random(seed)
     _, streams, lag = ways(variant, random)
     arrived = mixed(streams, random, lag)
-    single = Merging(variant, len(streams), POLICIES[policy])
+    single = Merging(variant, len(streams), policy)
     for port, row in arrived:
         single.rows(port, row)
-    paging = Merging(variant, len(streams), POLICIES[policy])
+    paging = Merging(variant, len(streams), policy)
     for port, frame in paged(arrived, random):
         paging.frame(port, frame)
-    if variant == "R4" and POLICIES[policy].adjusts != "stable":
+    if variant == "R4" and policy.adjusts != "stable":
         assert equivalent(SCHEMA, paging.output, single.output)
     else:
         assert paging.output.rows() == single.output.rows()
 
 
-@pytest.mark.parametrize(("variant", "policy"), CASES)
+@pytest.mark.parametrize(("variant", "policy"), CASES, ids=named)
 @given(seed=seeds)
 @some
 def test_a_merge_that_restarts_from_its_state_goes_on_as_if_it_had_not(
-    variant: str, policy: str, seed: int
+    variant: str, policy: MergePolicy, seed: int
 ) -> None:
     random = Random(seed)
     _, streams, lag = ways(variant, random)
     pages = paged(mixed(streams, random, lag), random)
-    steady = Merging(variant, len(streams), POLICIES[policy])
-    restarted = Merging(variant, len(streams), POLICIES[policy])
+    steady = Merging(variant, len(streams), policy)
+    restarted = Merging(variant, len(streams), policy)
     for port, frame in pages:
         steady.frame(port, frame)
         restarted.frame(port, frame)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from functools import reduce
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
@@ -14,27 +12,25 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from typer.testing import CliRunner
 
 import interpunct as ip
 from interpunct.cli.main import app
 from interpunct.model.element_forms import changes_schema
-from interpunct.model.elements import Row, element_schema, elements, insert, stable
+from interpunct.model.elements import element_schema, elements, insert, stable
 from interpunct.model.errors import FeedError, FlowError, SchemaError
 from interpunct.model.page import Page
 from interpunct.model.properties import Properties
 from interpunct.model.schema import END_OF_TIME, Schema
 from interpunct.model.tdb import equivalent, last_stable, tdb, violations
-from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.spark.lanes import lane_ids, lane_of
 from interpunct.spark.lmerge_batches import ATTACH, DETACH, net
 from interpunct.spark.replica import ElementFiles, checkpoint_of, elements_of, merger_checkpoint
 from interpunct.spark.replica import merged as replicas_merged
 from interpunct.spark.rows import spark_schema
-from interpunct.testing.compatibility import Watch
-from interpunct.testing.revisable import SCHEMA, Event, Telling, from_time, in_order, retold, table
+from interpunct.testing.revisable import SCHEMA, Event, Telling, from_time, retold, table
 from tests.spark.streams import Delivered, read, run, write
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -43,13 +39,6 @@ KEYED = Properties(insert_only=False, keyed=True)
 ORDERED = Properties(ordered=True, deterministic=True)
 SKEW = ip.bounds(skew=0)
 SCHEMA_KV = element_schema(Schema.of("k string, v bigint"))
-
-
-def parts(rows: Sequence[Row], random: Random, most: int = 3) -> list[pl.DataFrame]:
-    """A stream cut into a few batches anywhere."""
-    cuts = sorted(random.sample(range(len(rows) + 1), min(most - 1, len(rows))))
-    bounds = [0, *cuts, len(rows)]
-    return [elements(SCHEMA, rows[a:b]) for a, b in itertools.pairwise(bounds)]
 
 
 def output(delivered: Delivered) -> pl.DataFrame:
@@ -71,112 +60,6 @@ def check(delivered: Delivered, events: Sequence[Event], *, keyed: bool = True) 
     assert equivalent(SCHEMA, found, reference(events)), tdb(SCHEMA, found).rows()
     assert not violations(SCHEMA, found, keyed=keyed)
     assert last_stable(found) == END_OF_TIME
-
-
-@dataclass(frozen=True)
-class Case:
-    """A merge of random replicas: what it is told of them, and how it is to put them out."""
-
-    properties: Properties
-    variant: str | None = None
-    policy: str | float | MergePolicy = "first"
-    order: str | None = None
-
-    @property
-    def keyed(self) -> bool:
-        return self.properties.keyed or self.properties.strict
-
-    def events(self, random: Random) -> list[Event]:
-        strict = self.properties.strict
-        return table(random, 20, duplicates=not self.keyed, distinct_starts=strict)
-
-    def told(self, events: Sequence[Event], random: Random, disorder: int) -> list[Row]:
-        if self.properties.insert_only:
-            ties = not self.properties.deterministic
-            return in_order(events, random, shuffled_ties=ties)
-        return retold(events, random, Telling(disorder=disorder))
-
-    def written(self, told: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
-        """Batches as they come; where order counts, elements in any order with their places."""
-        return list(told) if self.order is None else numbered(told, self.order)
-
-
-def numbered(told: Sequence[pl.DataFrame], order: str) -> list[pl.DataFrame]:
-    """The elements of a stream with their places in it, shuffled within each batch."""
-    starts = itertools.accumulate((part.height for part in told), initial=0)
-    placed = [t.with_row_index(order, s) for t, s in zip(told, starts, strict=False)]
-    columns = [*SCHEMA.names, order]
-    return [
-        p.cast({order: pl.Int64}).select(columns).sample(fraction=1, shuffle=True, seed=n)
-        for n, p in enumerate(placed)
-    ]
-
-
-CASES = {
-    "R0": Case(Properties(strict=True), "R0"),
-    "R1": Case(ORDERED, order="seq"),
-    "R2": Case(Properties(ordered=True, keyed=True)),
-    "R3": Case(KEYED, "R3"),
-    "R3 every adjust": Case(KEYED, "R3", MergePolicy("every")),
-    "R3 quorum": Case(KEYED, policy=0.5),
-    "R3 leader": Case(KEYED, "R3", MergePolicy("leader", "leader")),
-    "R3-": Case(KEYED, "R3-"),
-    "R4": Case(Properties(insert_only=False)),
-    "R4 leader": Case(Properties(insert_only=False), policy=MergePolicy("leader", "leader")),
-    "R4 quorum": Case(Properties(insert_only=False), policy=0.5),
-    "R4 late": Case(KEYED, "R4", MergePolicy(inserts="half-frozen", stable_lag=2)),
-}
-
-
-@dataclass
-class Merged:
-    """What two replicas told, batch by batch, and what the merge of them put out in each."""
-
-    case: Case
-    events: list[Event]
-    told: list[list[pl.DataFrame]]
-    delivered: Delivered
-
-
-@pytest.fixture(scope="module")
-def merged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Merged]:
-    """All cases in one query, which costs hardly more than one: the name goes with the rows."""
-    folder = tmp_path_factory.mktemp("cases")
-    made, outs = {}, []
-    for name, case in CASES.items():
-        random = Random(5)
-        events = case.events(random)
-        told = [parts(case.told(events, random, d), random) for d in (3, 9)]
-        written = [case.written(parts) for parts in told]
-        frames = [read(spark, write(folder / name / str(n), w)) for n, w in enumerate(written)]
-        out = ip.lmerge(
-            *frames, variant=case.variant, properties=case.properties, policy=case.policy,
-            order=case.order,
-        )  # fmt: skip
-        made[name] = Merged(case, events, told, Delivered())
-        outs.append(out.withColumn("case", F.lit(name)))
-    everything = run(reduce(DataFrame.union, outs), folder / "checkpoint")
-    for batch, rows in everything.batches.items():
-        for name, found in made.items():
-            found.delivered.batches[batch] = [r[:-1] for r in rows if r["case"] == name]
-    return made
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_the_merge_of_random_replicas_is_compatible_after_every_batch_and_has_their_table(
-    merged: dict[str, Merged], name: str
-) -> None:
-    """C1 to C3 of section III-C, by the public checker; within a batch nothing has an order."""
-    found = merged[name]
-    watch = Watch(len(found.told), keyed=found.case.keyed)
-    for batch in sorted(found.delivered.batches):
-        for port, frames in enumerate(found.told):
-            for row in frames[batch].rows() if batch < len(frames) else ():
-                watch.arrives(port, row)
-        for row in in_batch(found.delivered, batch).rows():
-            watch.emits(row)
-        assert not watch.faults(), (batch, watch.faults())
-    check(found.delivered, found.events, keyed=found.case.keyed)
 
 
 def test_an_input_that_comes_later_takes_over_without_a_restart(
@@ -361,8 +244,8 @@ def test_bad_input_is_refused_with_what_to_do(spark: SparkSession, tmp_path: Pat
 def test_an_order_that_is_none_or_that_nobody_needs_is_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    told = numbered([elements(SCHEMA, [insert("A", 1, 2)])], "seq")
-    good = read(spark, write(tmp_path / "good", told))
+    told = elements(SCHEMA, [insert("A", 1, 2)]).with_columns(seq=pl.lit(1, pl.Int64))
+    good = read(spark, write(tmp_path / "good", [told]))
     other = good.withColumn("seq", F.col("seq").cast("string"))
     listed = good.withColumn("seq", F.array("seq"))
     for frames, order, said in (

@@ -100,7 +100,7 @@ class LogicalMerge(Operator):
         initial = {
             "max_stable": START_OF_TIME, "leader": 0, "followed": None,
             "seats": [asdict(Seat()) for _ in inputs], "reports": [], "ignored": 0,
-            "forgone": START_OF_TIME,
+            "forgone": START_OF_TIME, "begun": False,
         }  # fmt: skip
         self._record = Record(self.state, "lmerge", initial)
         self._seats = [Seat(**s) for s in self._record["seats"]]
@@ -122,6 +122,7 @@ class LogicalMerge(Operator):
         if not seat.heard:
             self._record["ignored"] += page.height
             return Emission()
+        self.begin()
         before, batch = self.max_stable, Batch.of(page.frame)
         broken = self._broken(seat, batch)
         honest = batch.between(0, broken[0]) if broken else batch
@@ -264,8 +265,8 @@ class LogicalMerge(Operator):
             )  # fmt: skip
         start = to_ticks(guaranteed_from)
         seat = Seat(JOINED if start <= self.max_stable else JOINING, start)
-        if self._fresh and not self.joined:
-            seat.status = JOINED  # nothing has come out yet: the output begins where it does
+        if not self._record["begun"] and not self.joined:
+            seat.status = JOINED  # nothing has been said yet: the output begins where it does
         if port == len(self._seats):
             self._seats.append(seat)
             self.inputs += (self.inputs[0],)
@@ -274,9 +275,10 @@ class LogicalMerge(Operator):
             self._seats[port] = seat
         self._new_leader()
 
-    @property
-    def _fresh(self) -> bool:
-        return all(s.last == s.stable == START_OF_TIME for s in self._seats)
+    def begin(self) -> None:
+        """Something has been said, to this merge or to another that has a share of the same inputs:
+        whoever attaches from now on takes over from those before it, though they may be gone."""
+        self._record["begun"] = True
 
     def detach(self, port: int) -> None:
         """An input has ended or failed; what it showed counts no more, what came out stays."""

@@ -59,7 +59,7 @@ from interpunct.operators.lmerge_choice import checked
 from interpunct.operators.lmerge_policy import INSERTS, MergePolicy
 from interpunct.spark.courier import Upstream
 from interpunct.spark.lanes import lane_ids, lane_of
-from interpunct.spark.lmerge_batches import is_mark, mark
+from interpunct.spark.lmerge_batches import comes_or_goes, is_mark, mark
 from interpunct.spark.lmerge_lane import MergeProcessor, Merger
 from interpunct.spark.lmerge_notes import MergeNotes, Quarantine
 from interpunct.spark.lmerge_relay import Feeder, Feeders, Relay
@@ -176,14 +176,16 @@ class _Split:
         return [(str(name), part.drop(self.by)) for (name,), part in parts.items()]
 
     def _rows(self, name: str, frame: pl.DataFrame) -> Iterator[Row]:
+        """A page for every lane, even an empty one: all are to know who is there and has said
+        something, since it matters to whoever attaches later."""
         marking = is_mark(self.merger.kind)
         marks, data = frame.filter(marking), frame.filter(~marking)
         keys = self.merger.keys or payload_names(self.merger.schema)
         lanes = lane_of(data, keys, len(self.lane_ids))
+        said = frame.height - frame.filter(comes_or_goes(self.merger.kind)).height
         for index, lane in enumerate(self.lane_ids):
-            part = pl.concat([data.filter(lanes == index), marks])
-            if part.height:
-                yield Row(lane, 0, name, page=Page(self.merger.entering, part).to_ipc(name))
+            part = Page(self.merger.entering, pl.concat([data.filter(lanes == index), marks]))
+            yield Row(lane, 0, name, rows=said, page=part.to_ipc(name))
 
 
 @dataclass(frozen=True)

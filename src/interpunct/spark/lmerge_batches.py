@@ -48,6 +48,10 @@ def is_mark(column: str = KIND) -> pl.Expr:
     return pl.col(column).is_in(MARKS).fill_null(value=False)
 
 
+def comes_or_goes(column: str = KIND) -> pl.Expr:
+    return pl.col(column).is_in((ATTACH, DETACH)).fill_null(value=False)
+
+
 def mark(schema: Schema, kind: str, at: int) -> pl.DataFrame:
     """A row that says stable, attach or detach."""
     said = pl.DataFrame({KIND: [kind], VS: [at]})
@@ -121,8 +125,7 @@ def detaches(frame: pl.DataFrame) -> bool:
 
 
 def _unsound(frame: pl.DataFrame) -> pl.DataFrame:
-    comes_or_goes = pl.col(KIND).is_in((ATTACH, DETACH)).fill_null(value=False)
-    return frame.filter(~_sound() & ~comes_or_goes)
+    return frame.filter(~_sound() & ~comes_or_goes())
 
 
 def _sound() -> pl.Expr:

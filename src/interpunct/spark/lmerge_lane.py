@@ -113,13 +113,19 @@ class LaneMerge:
         leader = names[merge.leader] if led else None
         return MergeVitals(merge.variant, merge.max_stable, leader, inputs)
 
-    def take(self, name: str, frame: pl.DataFrame) -> tuple[list[pl.DataFrame], Lies]:
+    def take(
+        self, name: str, frame: pl.DataFrame, *, speaks: bool = False
+    ) -> tuple[list[pl.DataFrame], Lies]:
         """What comes out of one input's share of a batch, without stables; and which inputs, this
-        one or another that joins because of it, went into quarantine."""
+        one or another that joins because of it, went into quarantine. Whether the input `speaks`
+        is for all lanes to know: who attaches later need not be guaranteed from the beginning of
+        time if nobody has said anything, here or elsewhere."""
         broken = None
         if self._logs is not None:
             frame, broken = self._logs.elements(name, frame)
         port = self._port(name, attached_from(frame))
+        if speaks and self.merge.status(port) in (JOINED, JOINING):
+            self.merge.begin()
         before = self._quarantined()
         if self._places is None:
             told = net(self._schema, frame)
@@ -273,14 +279,16 @@ class MergeProcessor(StatefulProcessor):
 
         del timerValues
         lane_id, merger = int(key[0]), self._merger
-        frames = self._frames(pd.concat(list(rows)))
+        arrived = pd.concat(list(rows))
+        frames = self._frames(arrived)
+        speakers = set(arrived["stream"][arrived["rows"] > 0])
         place = (merger.run, lane_id)
         lane, state = _warm.take(place, self._entries, lambda found: LaneMerge(merger, found))
         batch = current_batch()
         if merger.notes is not None and batch is not None:
             lane.listen(merger.notes, batch)
         before = lane.merge.max_stable
-        taken = {name: lane.take(name, frames[name]) for name in sorted(frames)}
+        taken = {n: lane.take(n, frames[n], speaks=n in speakers) for n in sorted(frames)}
         lane.save()
         _warm.keep(place, lane, state)
         self._report(batch, lane_id, [lies for _, lies in taken.values()])

@@ -43,11 +43,12 @@ Key = tuple[Any, int]  # payload, Vs
 @dataclass
 class Table:
     """The temporal database of one stream so far, as ends by (payload, Vs), and its last stable;
-    it may lack events that end before it is guaranteed."""
+    it may lack events that end before it is guaranteed, and elements of those that it `lacks`."""
 
     ends: dict[Key, Counter[int]] = field(default_factory=dict)
     stable: int = START_OF_TIME
     guaranteed_from: int = START_OF_TIME
+    lacks: frozenset[Key] = frozenset()
 
     def apply(self, row: Row) -> None:
         kind, vs, vold, ve, *payload = (END_OF_TIME if v == FOREVER else v for v in row)
@@ -90,9 +91,12 @@ class Watch:
     def emits(self, row: Row) -> None:
         self.output.apply(row)
 
-    def attaches(self, guaranteed_from: int = START_OF_TIME) -> int:
-        """One more input, or an old one that begins again: each time it is a stream of its own."""
-        self.inputs.append(Table(guaranteed_from=guaranteed_from))
+    def attaches(
+        self, guaranteed_from: int = START_OF_TIME, lacks: frozenset[Key] = frozenset()
+    ) -> int:
+        """One more input, or an old one that begins again: each time it is a stream of its own.
+        Of the events of which it `lacks` elements it is no witness."""
+        self.inputs.append(Table(guaranteed_from=guaranteed_from, lacks=lacks))
         return len(self.inputs) - 1
 
     def faults(self) -> list[str]:
@@ -108,23 +112,23 @@ class Watch:
 
     def _may_be(self, key: Key) -> Iterable[str]:
         """C2: what the output has, some input bears out."""
-        end, at = self.output.one(key), self.output.stable
+        end, at, inputs = self.output.one(key), self.output.stable, self._witnesses(key)
         if len(self.output.ends.get(key, ())) > 1 or (end and self.output.ends[key][end] > 1):
             yield f"C2: {key} is there more than once"
         elif end is None or key[1] >= at:
             return
         elif end < at:
-            if not any(t.one(key) == end and end < t.stable for t in self.inputs):
+            if not any(t.one(key) == end and end < t.stable for t in inputs):
                 yield f"C2: {key} is final with {end}, on no input"
-        elif not any(_followable(t, key, at) for t in self.inputs):
+        elif not any(_followable(t, key, at) for t in inputs):
             yield f"C2: {key} is half frozen, on no input that the output can follow"
 
     def _must_be(self, key: Key) -> Iterable[str]:
         """C3: what is frozen on an input, the output has or can still have."""
-        end, at = self.output.one(key), self.output.stable
+        end, at, inputs = self.output.one(key), self.output.stable, self._witnesses(key)
         if at <= key[1]:
             return
-        final = [e for t in self.inputs if (e := t.one(key)) is not None and e < t.stable]
+        final = [e for t in inputs if (e := t.one(key)) is not None and e < t.stable]
         if final:
             ends = final[0]
             if at <= ends and (end is None or end < at):
@@ -132,15 +136,18 @@ class Watch:
             elif ends < at and end != ends:
                 yield f"C3: {key} is final with {ends} on an input and {end} here"
             return
-        half = [t.stable for t in self.inputs if t.one(key) is not None and key[1] < t.stable]
+        half = [t.stable for t in inputs if t.one(key) is not None and key[1] < t.stable]
         if half and (at > max(half) or end is None or end < at):
             yield f"C3: {key} is half frozen on an input and not here"
+
+    def _witnesses(self, key: Key) -> list[Table]:
+        return [t for t in self.inputs if key not in t.lacks]
 
     def _counted(self, furthest: Table) -> list[str]:
         """R4: equal final events and as many half-frozen ones, at the output's stable."""
         start, at = furthest.guaranteed_from, self.output.stable
         found = []
-        for key in self.output.ends.keys() | furthest.ends.keys():
+        for key in (self.output.ends.keys() | furthest.ends.keys()) - furthest.lacks:
             if self.output.frozen(key, start, at) != furthest.frozen(key, start, at):
                 found.append(f"R4: other final events of {key} than the furthest input")
             if self.output.open(key, at) != furthest.open(key, at):
