@@ -17,6 +17,7 @@ import typer
 from typer.testing import CliRunner
 
 import interpunct as ip
+from interpunct.cli.demo import _say as demo_said
 from interpunct.cli.demo import _table as demo_table
 from interpunct.cli.main import app
 from interpunct.lab import speed_map
@@ -210,7 +211,9 @@ def test_make_does_what_the_pages_say() -> None:
         assert command in recipe, target
 
 
-def test_the_demo_s_job_delivers_while_the_vehicles_are_quiet(tmp_path: Path) -> None:
+def test_the_demo_s_job_delivers_while_the_vehicles_are_quiet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The job of `make run` on its own recording, in scripted time, to its table and picture."""
     plan = speed_map.Plan(folder=tmp_path)
     feeds = {
@@ -225,11 +228,17 @@ def test_the_demo_s_job_delivers_while_the_vehicles_are_quiet(tmp_path: Path) ->
 
     speed_map.flow().run(feeds, clock=clock, sinks={"map": deliver})
     pl.concat(rows).write_parquet(tmp_path / "map" / "rows.parquet", mkdir=True)
-    delivered = {"interpunct": heard, "plain": speed_map.Delivered()}
+    later = [(at + 7_000_000, rows) for at, rows in heard.batches]
+    delivered = {"interpunct": heard, "plain": speed_map.Delivered(heard.began, later)}
     result = speed_map.outcome(speed_map.Race(plan, {}, delivered, ip.RealClock()))
     assert result.to_json()["rows_during_quiet"]["interpunct"] > 0  # type: ignore[index]
     assert result.speeds["ts"].n_unique() >= 3
     assert demo_table(result).row_count == speed_map.SEGMENTS
+    lead = result.lead()
+    assert lead is not None
+    assert lead[2] - lead[1] == pytest.approx(7)
+    demo_said(result, tmp_path)
+    assert f"interpunct had {lead[0]} rows at" in capsys.readouterr().out
     speed_map.picture(result, tmp_path / "map.png")
     assert (tmp_path / "map.png").stat().st_size > 10_000
 

@@ -55,7 +55,7 @@ def test_a_session_without_the_settings_is_told_of_each_and_goes_on(spark: Spark
     for setting in wanted:
         if plain.conf.isModifiable(setting.name):
             plain.conf.unset(setting.name)
-    with pytest.warns(UserWarning, match="Flows would run faster") as warned:
+    with pytest.warns(UserWarning, match="This session lacks settings") as warned:
         check_session(plain, 2)
     for setting in wanted:
         if plain.conf.isModifiable(setting.name):

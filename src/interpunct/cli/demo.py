@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +13,11 @@ from rich.table import Table
 from interpunct.cli.options import Json
 from interpunct.cli.shell import progress, show
 from interpunct.lab import speed_map
-from interpunct.model.durations import duration
 from interpunct.spark.session import session
 
 
 def demo(
-    seconds: Annotated[int, typer.Option("--seconds", min=70, help="Of recorded traffic.")] = 80,
+    seconds: Annotated[int, typer.Option("--seconds", min=70, help="Of recorded traffic.")] = 100,
     folder: Annotated[Path, typer.Option("--folder", help="Where everything is written.")] = Path(
         "out/speed-map"
     ),
@@ -29,7 +27,7 @@ def demo(
 
     Vehicles go quiet for 40 seconds. About two minutes; the folder is emptied first.
 
-    Example: interpunct demo --seconds 80
+    Example: interpunct demo --seconds 100
     """
     shutil.rmtree(folder, ignore_errors=True)
     plan = speed_map.Plan(seconds=seconds, folder=folder)
@@ -37,13 +35,10 @@ def demo(
     console.print("Starting Spark …")
     spark = session(2, log=folder / "spark.log")
     try:
-        race, said = speed_map.start(spark, plan), ""
+        race = speed_map.start(spark, plan)
         with progress("speed map") as report:
             for done in race.watch():
                 report(done, _state(race))
-                if not console.is_terminal and _state(race) != said:
-                    said = _state(race)
-                    console.print(said, highlight=False)
         race.stop()
         result = speed_map.outcome(race)
     finally:
@@ -51,6 +46,8 @@ def demo(
     path = folder / "speed-map.png"
     speed_map.picture(result, path)
     show(result.to_json(), lambda: _table(result), as_json, path)
+    if not as_json:
+        _say(result, folder)
 
 
 def _state(race: speed_map.Race) -> str:
@@ -65,11 +62,8 @@ def _state(race: speed_map.Race) -> str:
 
 
 def _table(result: speed_map.Outcome) -> Table:
-    table = Table(title="Average vehicle speed by segment, last four windows")
-    last = result.speeds["ts"].max()
-    assert isinstance(last, datetime)
-    every = timedelta(microseconds=duration(speed_map.WINDOW, "window"))
-    windows = [last - n * every for n in (3, 2, 1, 0)]
+    windows = result.speeds["ts"].unique().sort().tail(4).to_list()
+    table = Table(title="Average vehicle speed by segment and 20 seconds", caption_justify="left")
     table.add_column("segment")
     for window in windows:
         table.add_column(f"{window:%H:%M:%S}", justify="right")
@@ -77,9 +71,22 @@ def _table(result: speed_map.Outcome) -> Table:
     for segment in range(speed_map.SEGMENTS):
         found = (speeds.get((segment, w)) for w in windows)
         table.add_row(str(segment), *("–" if v is None else f"{v:.1f}" for v in found))
+    return table
+
+
+def _say(result: speed_map.Outcome, folder: Path) -> None:
+    """What came when, in words, and where everything is."""
+    console = Console(soft_wrap=True, highlight=False)
     numbers = result.to_json()["rows_during_quiet"]
     assert isinstance(numbers, dict)
-    told = ", ".join(f"{n}: {rows}" for n, rows in numbers.items())
+    told = ", ".join(f"{name} {rows}" for name, rows in numbers.items())
     low, high = result.counted
-    table.caption = f"rows from {low} s to {high} s, while the vehicles were quiet: {told}"
-    return table
+    console.print(f"Rows from {low} s to {high} s, while the vehicles were quiet: {told}.")
+    if lead := result.lead():
+        rows, ours, theirs = lead
+        console.print(f"interpunct had {rows} rows at {ours:.0f} s, plain at {theirs:.0f} s.")
+    console.print(
+        f"Rows are in {folder / 'map'}, late ones in {folder / 'checkpoint' / 'late'}, what Spark "
+        f"printed is in {folder / 'spark.log'}.\n"
+        f"Next: interpunct status {folder / 'checkpoint'}, and interpunct studio demo."
+    )

@@ -36,7 +36,7 @@ WINDOW = "20 seconds"
 class Plan:
     """How long the recording is, when the vehicles are quiet, and where files go."""
 
-    seconds: int = 80
+    seconds: int = 100
     quiet: tuple[int, int] = (25, 65)
     vehicles_per_second: int = 60
     seed: int = 1
@@ -57,6 +57,11 @@ class Delivered:
 
     def between(self, low: float, high: float) -> int:
         return sum(n for at, n in self.rows if low <= at < high)
+
+    def when(self, rows: int) -> float | None:
+        """The second at which so many rows had come out."""
+        reached = np.cumsum([n for _, n in self.rows]) >= rows
+        return self.rows[int(reached.argmax())][0] if reached.any() else None
 
     @property
     def total(self) -> int:
@@ -222,6 +227,16 @@ class Outcome:
         low, high = self.plan.quiet
         return low + 10, high
 
+    def lead(self) -> tuple[int, float, float] | None:
+        """Where plain is furthest behind: how many rows, and the seconds at which each had them."""
+        ours, theirs = (self.delivered[n] for n in ("interpunct", "plain"))
+        had = np.cumsum([n for _, n in theirs.rows])
+        reached = [
+            (rows, ours.when(rows), at) for rows, (at, _) in zip(had, theirs.rows, strict=True)
+        ]
+        known = [(int(rows), first, at) for rows, first, at in reached if first is not None]
+        return max(known, key=lambda found: found[2] - found[1], default=None)
+
     def to_json(self) -> dict[str, object]:
         quiet = {n: d.between(*self.counted) for n, d in self.delivered.items()}
         more = quiet["interpunct"] > quiet["plain"]
@@ -258,8 +273,8 @@ def picture(result: Outcome, path: Path) -> None:
 
     drawing, (left, right) = figure(2, "Speed map: the vehicles go quiet, the map goes on")
     for name, style in (("interpunct", "-"), ("plain", "--")):
-        rows = result.delivered[name].rows
-        times, counts = [0.0, *(t for t, _ in rows)], np.cumsum([0, *(n for _, n in rows)])
+        rows = [(0.0, 0), *result.delivered[name].rows, (float(result.plan.seconds), 0)]
+        times, counts = [t for t, _ in rows], np.cumsum([n for _, n in rows])
         left.step(times, counts, style, where="post", label=name)
     left.axvspan(*result.plan.quiet, color="0.9", label="vehicles quiet")
     left.set(xlabel="seconds", ylabel="rows delivered")

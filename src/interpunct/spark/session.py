@@ -33,7 +33,7 @@ def settings(lanes: int) -> tuple[Setting, ...]:
     """The settings for flows of so many lanes."""
     return (
         Setting("spark.sql.shuffle.partitions", str(lanes),
-                "one task for each lane; Spark starts 200 unless told otherwise"),
+                "one task for each lane; Spark's 200 make every batch take minutes"),
         Setting("spark.sql.streaming.stateStore.providerClass", ROCKSDB,
                 "transformWithState runs on RocksDB only", needed=True),
         Setting("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true",
@@ -120,8 +120,8 @@ def check_session(spark: SparkSession, lanes: int) -> None:
     if missing:
         text = "\n".join(missing)
         warnings.warn(
-            f"Flows would run faster in this session with the settings below, which "
-            f"interpunct.session() has:\n{text}",
+            f"This session lacks settings without which every batch takes longer, the first most of "
+            f"all; interpunct.session() has them:\n{text}",
             stacklevel=_levels_to_the_user(),
         )
 
