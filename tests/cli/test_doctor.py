@@ -74,7 +74,24 @@ def test_the_libraries_are_those_the_package_asks_for() -> None:
     assert all(finding.ok for finding in found.values())
 
 
-def test_a_table_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_check_is_told_before_the_next_begins(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+
+    def last() -> doctor.Finding:
+        told.append(capsys.readouterr())
+        return doctor.Finding("Spark job", True, "one [row]")
+
+    monkeypatch.setattr(doctor, "spark_job", last)
+    doctor.doctor()
+    (before,) = told
+    assert "Java" in before.out
+    assert "running a flow on Spark" in before.err
+    assert "one [row]" in capsys.readouterr().out
+
+
+def test_lines_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SPARK_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         monkeypatch.delenv(name, raising=False)
     result = runner.invoke(app, ["doctor", "--quick"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ from typer.testing import CliRunner
 
 import interpunct as ip
 from interpunct.cli.main import app
+from interpunct.engine.vitals import QueryVitals
+from interpunct.model.feedback import Feedback
 from interpunct.spark.channel import Channel
+from interpunct.spark.hints import Hints
 
 FLOW = """
 import interpunct as ip
@@ -53,6 +57,41 @@ def test_explain_of_nothing_says_so(name: str) -> None:
     code, out = run("explain", name)
     assert code == 1
     assert "error:" in out
+
+
+@pytest.mark.parametrize(("command", "examples"), [("explain", 2), ("feedback", 1)])
+def test_the_patterns_in_the_helps_are_understood(command: str, examples: int) -> None:
+    help_text = " ".join(run(command, "--help")[1].split())
+    found = re.findall(r'"([¬~?!]\[[^"]+\])"', help_text)
+    assert len(found) == examples
+    schema = ip.Schema.of("segment bigint, ts timestamp", time="ts")
+    assert all(Feedback.parse(text, schema) for text in found)
+
+
+def test_a_caret_stands_below_what_it_points_at(tmp_path: Path) -> None:
+    schema = ip.Schema.of("segment bigint, ts timestamp", time="ts")
+    Channel.of(str(tmp_path)).announce({"map": schema})
+    code, out = run("feedback", str(tmp_path), "map", "~[segment ≠ 1, ts ≤ '09:00']")
+    assert code == 1
+    said, pattern, caret = out.splitlines()
+    assert said.endswith("It stands at:")
+    assert pattern[caret.index("^") :] == "'09:00']"
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_feedback_to_a_query_that_has_ended_says_so(tmp_path: Path, running: bool) -> None:
+    channel = Channel.of(str(tmp_path))
+    channel.announce({"map": ip.Schema.of("segment bigint, ts timestamp", time="ts")})
+    Hints(f"{tmp_path}/interpunct").tell_query(QueryVitals(3, 0, 0.5, running))
+    code, out = run("feedback", str(tmp_path), "map", "~[3, ≤ '2026-01-01 09:00']")
+    assert (code, channel.waiting()) == (0, 1)
+    assert ("nobody reads this until it is started again" in out) is not running
+
+
+def test_explain_of_sql_names_the_command_for_it() -> None:
+    code, out = run("explain", "speeds.sql")
+    assert code == 1
+    assert "interpunct sql speeds.sql --explain" in out
 
 
 def test_feedback_reaches_the_inbox_of_a_checkpoint(tmp_path: Path) -> None:

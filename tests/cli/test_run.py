@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from interpunct.cli.main import app
-from interpunct.cli.recorded import rows_read
+from interpunct.cli.recorded import Outcome, rows_read, show
+from interpunct.cli.shell import progress
 
 SQL = """
 CREATE STREAM cars (segment bigint, ts timestamp, speed double) TIMESTAMP BY ts
@@ -70,7 +71,18 @@ def test_people_get_a_table_and_what_was_late(place: Path) -> None:
     result = runner.invoke(app, ["sql", "speeds.sql", "--feeds", "cars=cars.csv", "--rows", "1"])
     assert result.exit_code == 0
     assert "2 rows, the first 1 of them" in result.stdout
-    assert "late: 1 at cars" in result.stdout
+    assert "late: 1 at cars (the rows are in flow.run(…).late['cars'] in Python" in result.stdout
+    Path("late.sql").write_text(f"{SQL.partition('SELECT')[0]} SELECT * FROM LATE(cars)")
+    shown = runner.invoke(app, ["sql", "late.sql", "--feeds", "cars=cars.csv", "--json"])
+    assert "SELECT * FROM LATE(cars) in SQL" in result.stdout
+    assert json.loads(shown.stdout)["sinks"]["result"]["rows"] == 1
+
+
+def test_late_rows_of_a_query_on_spark_are_told_with_their_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show(Outcome({}, {"cars": 2}, {}, "the rows are in c/late, as Parquet"), False, 20)
+    assert capsys.readouterr().out == "late: 2 at cars (the rows are in c/late, as Parquet)\n"
 
 
 def test_a_python_flow_runs_the_same_way_and_is_written(place: Path) -> None:
@@ -121,6 +133,7 @@ def test_wrong_sql_is_shown_with_a_caret(place: Path) -> None:
     [
         ([], "a feed for each of cars, got none for cars"),
         (["cars=cars.csv", "vans=cars.csv"], "got one for vans"),
+        (["car=cars.csv"], "got none for cars and one for car, which it has not"),
         (["cars=none.csv"], "a file or folder"),
         (["cars"], "source=path"),
         (["cars=vans.csv"], "a column 'segment'"),
@@ -130,6 +143,42 @@ def test_wrong_feeds_are_one_line_and_exit_with_1(place: Path, feeds: list[str],
     Path("vans.csv").write_text("x\n1\n")
     given = [part for feed in feeds for part in ("--feeds", feed)]
     result = runner.invoke(app, ["sql", "speeds.sql", *given])
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_nothing_is_done_of_a_file_whose_columns_do_not_fit(place: Path) -> None:
+    Path("cars.csv").write_text(CSV.replace("50\n", "fast\n"))
+    result = runner.invoke(app, ["run", "speeds.py:flow", "--feeds", "cars=cars.csv"])
+    assert result.exit_code == 1
+    assert "'speed'" in result.stderr
+    assert "done" not in result.stderr
+
+
+def test_progress_that_has_nothing_to_add_ends_with_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with progress("lab") as report:
+        report(0.5, "half of it")
+        report(1.0, "")
+    assert capsys.readouterr().err.splitlines() == ["lab: 50 % done, half of it", "lab: 100 % done"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("nope.sql", None, "expected a file of SQL statements, got no file nope.sql. Check"),
+        (".", None, "got a folder"),
+        ("latin.sql", b"SELECT '\xe4'", "in UTF-8, got byte 0xe4 at 8 of latin.sql"),
+    ],
+)
+def test_a_file_of_sql_that_cannot_be_read_is_told_like_any_error(
+    place: Path, name: str, content: bytes | None, said: str
+) -> None:
+    if content is not None:
+        Path(name).write_bytes(content)
+    result = runner.invoke(app, ["sql", name])
     assert result.exit_code == 1
     assert said in result.stderr
     assert result.stderr.count("\n") == 1

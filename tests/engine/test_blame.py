@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import interpunct as ip
 from interpunct.engine.run import Engine
 
@@ -66,6 +68,41 @@ def test_when_all_have_finished_nobody_is_to_blame() -> None:
         engine.finish(name)
     engine.settle()
     assert "union" not in engine.blame()["operator"].to_list()
+
+
+def test_a_source_that_has_finished_is_never_waited_for() -> None:
+    engine = two_sources(ip.external("ts", ordered=True))
+    feed(engine, "a", (5, 1))
+    engine.finish("b")
+    engine.settle()
+    assert set(engine.blame()["source"]) <= {"a"}
+    engine.finish("a")
+    engine.settle()
+    assert engine.blame().height == 0
+
+
+def test_times_are_moments_and_lengths_where_the_streams_have_them() -> None:
+    flow = ip.Flow("clocked")
+    time = ip.external("ts", bounds=ip.bounds(skew="10s"), ets="never")
+    a, b = (flow.source(n, "ts timestamp", time=time) for n in "ab")
+    flow.sink("out", flow.union(a, b, name="union"))
+    start = datetime(2026, 1, 1, 9, tzinfo=UTC)
+    engine = Engine(flow.graph, ip.ScriptedClock(at=1_767_258_000_000_000))  # the same
+    for source, second in (("a", 50), ("b", 45)):
+        page = ip.Page.of_rows(ip.Schema.of("ts timestamp"), [(start.replace(second=second),)])
+        engine.feed(source, page)
+    engine.settle()
+    blamed = line(engine, "union")
+    assert blamed["reached"] == start.replace(second=35)
+    assert blamed["behind"] == timedelta(seconds=10)
+    assert blamed["since"] == start
+
+
+def test_a_time_that_no_calendar_has_is_null() -> None:
+    flow = ip.Flow("nothing")
+    flow.sink("out", flow.source("a", "ts timestamp", time=ip.external("ts", ordered=True)))
+    (blamed,) = Engine(flow.graph, ip.ScriptedClock()).blame().iter_rows(named=True)
+    assert (blamed["wanted"], blamed["reached"], blamed["behind"]) == (None, None, None)
 
 
 def test_a_sink_that_has_heard_nothing_waits_for_any_tuple() -> None:

@@ -52,6 +52,12 @@ def test_what_is_no_duration_is_refused_with_examples(value: object) -> None:
         duration(value, "window")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("value", [-2, "-2s", " - 1h 30m", timedelta(seconds=-2)])
+def test_a_negative_duration_is_told_what_the_least_is(value: str | timedelta | int) -> None:
+    with pytest.raises(ExpressionError, match="expected a duration of at least 0"):
+        duration(value, "skew")
+
+
 @pytest.mark.parametrize(
     ("ticks", "text"),
     [

@@ -7,9 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from interpunct.spark.session import _printing_to
-from interpunct.spark.stopping import InterruptedBatch, interruptible
+from interpunct.spark.stopping import InterruptedBatch, cut_short, interruptible
 
 # As Spark looks for it (StreamExecution.isInterruptionException).
 LOOKED_FOR = re.compile(
@@ -29,6 +30,24 @@ def test_an_interruption_is_told_in_few_words_that_spark_knows(said: str) -> Non
 def test_any_other_failure_is_told_as_it_is() -> None:
     with pytest.raises(OSError, match="disk full"), interruptible():
         raise OSError("disk full")
+
+
+# As a Ctrl-C in the middle of a batch was told, in parts.
+CANCELLED = """An exception was raised by the Python Proxy. Return Message: Traceback
+  File "interpunct/spark/writers.py", line 47, in __call__
+    rows.write.format("noop").mode("overwrite").save()
+py4j.protocol.Py4JJavaError: An error occurred while calling o14864.save.
+: org.apache.spark.SparkException: [SPARK_JOB_CANCELLED] Job 259 cancelled as part of cancellation \
+of all jobs SQLSTATE: XXKDA
+\tat org.apache.spark.errors.SparkCoreErrors$.sparkJobCancelled(SparkCoreErrors.scala:222)"""
+
+
+def test_a_query_that_was_stopped_in_a_batch_has_not_failed() -> None:
+    assert cut_short(StreamingQueryException(CANCELLED))
+    assert cut_short(InterruptedBatch())
+    crashed = "[STREAM_FAILED] Query terminated with exception: Python worker exited unexpectedly"
+    assert not cut_short(StreamingQueryException(crashed))
+    assert not cut_short(OSError("disk full"))
 
 
 def test_what_processes_print_goes_to_the_log(

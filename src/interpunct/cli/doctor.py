@@ -1,7 +1,7 @@
 """`interpunct doctor`: what this machine lacks for flows on Spark, and how to get it.
 
-    ok     Java       21.0.2
-    wrong  disk       0.3 GB free in /tmp      Free some space: Spark's shuffles and state go there.
+    ok     Java                   21.0.2 (/usr/bin/java)
+    wrong  disk                   0.3 GB free in /tmp  Free some space: Spark's shuffles …
 
 The last check is the one that counts: a flow with one row, run by a query on Spark.
 """
@@ -25,11 +25,12 @@ import polars as pl
 import typer
 from packaging.requirements import Requirement
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from interpunct.cli.options import Json
 
 JAVA = 17  # the least that Spark 4 runs on
+NAMES = 21  # letters of the longest name of a check, PYSPARK_DRIVER_PYTHON
 ROOM = 2.0  # GB that state, shuffles and checkpoints should find at least
 
 
@@ -53,14 +54,17 @@ def doctor(
 
     Example: interpunct doctor --quick
     """
-    findings = list(examined(quick=quick))
+    findings, console = [], Console()
+    for finding in examined(quick=quick):
+        findings.append(finding)
+        if not as_json:
+            console.print(_line(finding), soft_wrap=True)
     healthy = all(finding.ok for finding in findings)
     if as_json:
         told = {"ok": healthy, "checks": [asdict(finding) for finding in findings]}
         typer.echo(json.dumps(told, indent=2))
     else:
-        Console().print(_table(findings))
-        Console().print("All is well." if healthy else "Something is wrong: see above.")
+        console.print("All is well." if healthy else "Something is wrong: see above.")
     if not healthy:
         raise typer.Exit(1)
 
@@ -73,6 +77,7 @@ def examined(*, quick: bool) -> Iterator[Finding]:
     yield from settings()
     yield from disk()
     if not quick:
+        Console(stderr=True).print("running a flow on Spark, which can take a minute …")
         yield spark_job()
 
 
@@ -180,11 +185,8 @@ def spark_job() -> Finding:
     return Finding("Spark job", right, f"a window of one row gave {sums.rows()}")
 
 
-def _table(findings: list[Finding]) -> Table:
-    table = Table(title="doctor")
-    for column in ("", "what", "found", "what to do"):
-        table.add_column(column, overflow="fold")
-    for finding in findings:
-        mark = "[green]ok[/]" if finding.ok else "[red]wrong[/]"
-        table.add_row(mark, finding.name, finding.found, "" if finding.ok else finding.fix)
-    return table
+def _line(finding: Finding) -> str:
+    """One line, told as soon as it is known."""
+    mark = "[green]ok   [/]" if finding.ok else "[red]wrong[/]"
+    fix = "" if finding.ok else f"  {finding.fix}"
+    return f"{mark}  {finding.name:{NAMES}}  {escape(finding.found + fix)}"

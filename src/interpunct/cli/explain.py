@@ -16,7 +16,7 @@ def explain(
     target: Annotated[str, typer.Argument(help="file.py:flow or module:flow.")],
     feedback: Annotated[
         str | None,
-        typer.Option("--feedback", help="A pattern such as '¬[segment=3, ts ≤ \"09:00\"]'."),
+        typer.Option("--feedback", help="Such as \"¬[segment=3, ts ≤ '2026-01-01 09:00:00']\"."),
     ] = None,
     sink: Annotated[
         str | None, typer.Option(help="Where the feedback enters, if there are several sinks.")
@@ -28,7 +28,7 @@ def explain(
     """The stages, lanes and operators of a flow; with --feedback, what each operator would do with
     a pattern.
 
-    Example: interpunct explain speeds.py:flow --feedback "¬[segment=3, ts ≤ '2026-01-01 09:00']"
+    Example: interpunct explain speeds.py:flow --feedback "¬[segment=3, ts ≤ '2026-01-01 09:00:00']"
     """
     flow = load_flow(target)
     if feedback is None:

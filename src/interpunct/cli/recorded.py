@@ -37,6 +37,7 @@ class Outcome:
     sinks: Mapping[str, pl.DataFrame]
     late: Mapping[str, int]
     files: Mapping[str, str]
+    where_late: str = ""  # where the late rows are to be seen
 
     def to_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {}
@@ -61,7 +62,7 @@ def show(outcome: Outcome, as_json: bool, rows: int) -> None:
         console.print(f"{name}: {path}", soft_wrap=True)
     late = ", ".join(f"{count} at {name}" for name, count in outcome.late.items())
     if late:
-        console.print(f"late: {late}")
+        console.print(f"late: {late} ({outcome.where_late})", soft_wrap=True, markup=False)
 
 
 def _table(name: str, frame: pl.DataFrame, rows: int) -> Table:
@@ -103,7 +104,7 @@ def in_process(
     }
     result = flow.run(given, clock=None if arrival is None else ScriptedClock())
     late = {name: frame.height for name, frame in result.late.items() if frame.height}
-    return Outcome(result.sinks, late, _written(result.sinks, out))
+    return Outcome(result.sinks, late, _written(result.sinks, out), _where_late(flow, late))
 
 
 def on_spark(
@@ -140,7 +141,17 @@ def on_spark(
     sinks = {name: _read(folder / name, schema) for name, schema in schemas.items()}
     behind = {n.name: _read(checkpoint / "late" / n.name).height for n in flow.graph}
     late = {name: rows for name, rows in behind.items() if rows}
-    return Outcome(sinks, late, {} if out is None else {n: str(folder / n) for n in schemas})
+    files = {} if out is None else {n: str(folder / n) for n in schemas}
+    return Outcome(sinks, late, files, f"the rows are in {checkpoint}/late, as Parquet")
+
+
+def _where_late(flow: Flow, late: Mapping[str, int]) -> str:
+    """How to get at the late rows of a run in process, by the first of those who have some."""
+    name = next(iter(late), "")
+    shown = f"the rows are in flow.run(…).late[{name!r}] in Python"
+    if name in (node.name for node in flow.graph.sources):
+        shown += f", in SELECT * FROM LATE({name}) in SQL"
+    return shown
 
 
 class _Progress:
@@ -170,7 +181,9 @@ def _opened(flow: Flow, feeds: Mapping[str, str]) -> dict[str, Recording]:
     sources = {node.name for node in flow.graph.sources}
     if sources != feeds.keys():
         missing, unknown = sorted(sources - feeds.keys()), sorted(feeds.keys() - sources)
-        got = f"none for {', '.join(missing)}" if missing else f"one for {', '.join(unknown)}"
+        said = [f"none for {', '.join(missing)}"] if missing else []
+        said += [f"one for {', '.join(unknown)}, which it has not"] if unknown else []
+        got = " and ".join(said)
         raise FeedError(
             f"flow {flow.name!r}", f"a feed for each of {', '.join(sorted(sources))}", got,
             "Add or drop --feeds source=path.",
@@ -186,8 +199,9 @@ def _frames(
     def read() -> Iterator[pl.DataFrame]:
         for frame in recording.read(0, recording.rows, _columns(name, recording, raw) + extra):
             assert isinstance(frame, pl.DataFrame)  # nothing is unwanted here
+            fitted = _fitted(name, frame, raw).with_columns(frame.select(extra))
             progress.add(frame.height)
-            yield _fitted(name, frame, raw).with_columns(frame.select(extra))
+            yield fitted
 
     return read
 

@@ -13,6 +13,7 @@ from interpunct.cli.options import Json
 from interpunct.cli.recorded import in_process, on_spark, paths, show
 from interpunct.cli.shell import progress
 from interpunct.cli.targets import load_flow
+from interpunct.model.errors import FlowError
 from interpunct.sql.build import build
 from interpunct.sql.errors import SqlError
 
@@ -70,8 +71,9 @@ def sql(
     Example: interpunct sql speeds.sql --feeds cars=cars.csv --feeds vans=vans.parquet
     """
     flow = Flow(file.stem)
+    statements = _read(file)
     try:
-        explained = build(file.read_text(encoding="utf-8"), flow)
+        explained = build(statements, flow)
     except SqlError as error:
         text = f"error: {file}, {error}"
         Console(stderr=True).print(text, soft_wrap=True, markup=False, highlight=False)
@@ -80,6 +82,21 @@ def sql(
         typer.echo(flow.explain())
         return
     _carry_out(flow, feeds or [], out, arrival, rows, as_json, spark, checkpoint, lanes)
+
+
+def _read(file: Path) -> str:
+    """The text of a file of SQL statements."""
+    fix = "Check the path; for a flow in Python: interpunct run file.py:flow."
+    if not file.is_file():
+        got = f"a folder, {file}" if file.is_dir() else f"no file {file}"
+        raise FlowError("interpunct sql", "a file of SQL statements", got, fix)
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FlowError(
+            "interpunct sql", "a file of SQL statements, in UTF-8",
+            f"byte {error.object[error.start]:#04x} at {error.start} of {file}", fix,
+        ) from error  # fmt: skip
 
 
 def _carry_out(

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from typer.core import TyperGroup
@@ -25,7 +26,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except (InterpunctError, OSError) as error:
-            Console(stderr=True).print(f"[bold red]error:[/] {_one_line(error)}", soft_wrap=True)
+            Console(stderr=True).print(f"[bold red]error:[/] {_told(error)}", soft_wrap=True)
             raise typer.Exit(1) from error
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -40,8 +41,11 @@ def _sentence(text: str) -> str:
     return first.removesuffix(".")
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()).replace("[", r"\[")
+def _told(error: Exception) -> str:
+    """In one line; where a caret points at something, in the lines that it was written in."""
+    text = str(error)
+    pointing = any(line.strip() and not line.strip(" \t^") for line in text.splitlines())
+    return escape(text if pointing else " ".join(text.split()))
 
 
 @contextmanager
@@ -63,10 +67,11 @@ def progress(title: str) -> Iterator[Report]:
 
         def report(done: float, doing: str) -> None:
             nonlocal tenths
-            bar.update(task, completed=done, description=f"{title}: {doing}")
+            bar.update(task, completed=done, description=f"{title}: {doing}" if doing else title)
             if not console.is_terminal and int(10 * done) > tenths:
                 tenths = int(10 * done)
-                console.print(f"{title}: {10 * tenths} % done, {doing}", soft_wrap=True)
+                said = f"{title}: {10 * tenths} % done"
+                console.print(f"{said}, {doing}" if doing else said, soft_wrap=True)
 
         yield report
 

@@ -40,6 +40,9 @@ def status(
     were spared; and which source holds which operator back, since when, by how much, and what would
     release it. Of a logical merge: its inputs, how far each is stable, and which one leads.
 
+    With --json a heartbeat that no clock shows is null: none yet, or, where `finished` says so of a
+    source or a sink, none any more.
+
     Example: interpunct status /data/checkpoints/speed-map --json
     """
     from interpunct.spark.lmerge import quarantined
@@ -63,7 +66,7 @@ def status(
 def _show(snapshot: Snapshot, console: Console) -> None:
     """For people."""
     if snapshot.query is not None:
-        console.print(_batches(snapshot.query, snapshot.lag))
+        console.print(_batches(snapshot.query, snapshot.lag), soft_wrap=True)
     if snapshot.vitals.sources:
         console.print(sources_table(snapshot))
     if snapshot.vitals.operators:
@@ -81,11 +84,14 @@ def _show(snapshot: Snapshot, console: Console) -> None:
 
 def _batches(query: QueryVitals, lag: int | None) -> str:
     runs = "runs" if query.running else "has ended"
-    behind = "" if lag is None else f", results are {format_duration(lag // 1000 * 1000)} behind"
-    return (
-        f"The query {runs}: {query.batches} batches, the last began at "
-        f"{_moment(query.began):%Y-%m-%d %H:%M:%S} and took {query.seconds:g} s{behind}."
+    batches = "1 batch" if query.batches == 1 else f"{query.batches} batches"
+    text = (
+        f"The query {runs}: {batches}, the last that is done began at "
+        f"{_moment(query.began):%Y-%m-%d %H:%M:%S} and took {query.seconds:g} s"
     )
+    if lag is not None:
+        text += f"; results are {format_duration(lag // 1000 * 1000)} behind the clock"
+    return f"{text}."
 
 
 def sources_table(snapshot: Snapshot) -> Table:
@@ -94,7 +100,7 @@ def sources_table(snapshot: Snapshot) -> Table:
     for name in ("source", "heartbeat", "last heard of", "rows", "late", "which is"):
         table.add_column(name, justify="right" if name in ("rows", "late") else "left")
     for name, source in snapshot.vitals.sources.items():
-        beat = "none"
+        beat = "finished" if source.finished else "none"
         if source.reached is not None:
             beat = _time(source.reached) if source.clocked else str(source.reached)
         heard = "never" if source.heard is None else _time(source.heard)
@@ -146,8 +152,11 @@ def _stable(merge: MergeVitals, ticks: int) -> str:
 
 
 def _plain(snapshot: Snapshot) -> dict[str, Any]:
-    """For programs: times of the clock as text, ticks as they are."""
+    """For programs: times of the clock as text, ticks as they are, null where there is none: before
+    the first heartbeat, and after the last, where `finished` is true of a source and names a sink.
+    """
     vitals = snapshot.vitals
+    come = snapshot.reached.items()
     query = None if snapshot.query is None else asdict(snapshot.query)
     if query is not None:
         query["began"] = _moment(query["began"]).isoformat()
@@ -160,7 +169,8 @@ def _plain(snapshot: Snapshot) -> dict[str, Any]:
         "query": query,
         "rows": snapshot.rows,
         "lag": snapshot.lag,
-        "reached": dict(snapshot.reached),
+        "reached": {n: t if START_OF_TIME < t < END_OF_TIME else None for n, t in come},
+        "finished": [name for name, ticks in come if ticks >= END_OF_TIME],
         "sources": sources,
         "operators": {name: asdict(seen) for name, seen in vitals.operators.items()},
         "waiting": [_line(line) for line in vitals.waiting],

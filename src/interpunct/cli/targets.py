@@ -33,6 +33,12 @@ def load_flow(target: str) -> Flow:
 
 
 def _names(place: str, target: str) -> dict[str, Any]:
+    if place.endswith(".sql"):
+        raise FlowError(
+            target, "a module or a file.py", "a file of SQL statements",
+            f"interpunct sql {place} --feeds source=path runs it, "
+            f"interpunct sql {place} --explain explains it.",
+        )  # fmt: skip
     if place.endswith(".py"):
         if not Path(place).is_file():
             raise FlowError(target, "a Python file", f"no file {place}", "Check the path.")

@@ -15,19 +15,21 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from interpunct.engine.arcs import Vertex
-from interpunct.model.schema import END_OF_TIME, START_OF_TIME, TimeKind
+from interpunct.model.schema import END_OF_TIME, FIRST_YEAR, LAST_YEAR, START_OF_TIME, TimeKind
 from interpunct.operators.contract import Demand
 from interpunct.operators.sink import Sink
 from interpunct.operators.source import Source, SourceOperator
 
 # What a lane calls the ends of streams that come from another stage or go on to one.
 ENTRY, EXPORT = "entry ", "export "
+FINISHED = "finished"  # the quiet of a source that will send nothing more
 
 COLUMNS = {
     "operator": pl.String, "source": pl.String, "quiet": pl.String, "holds": pl.Int64,
     "wanted": pl.Int64, "reached": pl.Int64, "behind": pl.Int64, "since": pl.Int64,
     "release": pl.String,
 }  # fmt: skip
+_MOMENT, _LENGTH = pl.Datetime("us", "UTC"), pl.Duration("us")
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,15 @@ def blame(vertices: Iterable[Vertex]) -> list[Blame]:
     for vertex in vertices:
         need: Demand | None = None
         if isinstance(vertex.operator, Sink):
-            if vertex.operator.inputs[0].schema.time is not None:
+            timed = vertex.operator.inputs[0].schema.time is not None
+            if timed and vertex.operator.reached < END_OF_TIME:
                 need = Demand(0, vertex.operator.reached + 1)
         else:
             need = vertex.operator.needs()
         culprit = None if need is None else _culprit(vertex, need)
         if culprit is not None:
             found.append(_line(vertex, *culprit))
-    return found
+    return [line for line in found if line.operator.startswith(EXPORT) or _awaited(line)]
 
 
 def across_stages(lines: Iterable[Blame]) -> list[Blame]:
@@ -80,7 +83,13 @@ def across_stages(lines: Iterable[Blame]) -> list[Blame]:
                 min(known, together, key=lambda x: x.wanted), holds=known.holds + line.holds
             )
         merged[line.operator, source.source] = together
-    return list(merged.values())
+    return [line for line in merged.values() if _awaited(line)]
+
+
+def _awaited(line: Blame) -> bool:
+    """Whether there is anything to wait for: a source that has finished has said it all, and what
+    it said is on its way. The end of a stage keeps such a line, for the stages that follow it."""
+    return line.quiet != FINISHED
 
 
 def _followed(line: Blame, blamed: Mapping[str, Blame]) -> Blame:
@@ -91,9 +100,21 @@ def _followed(line: Blame, blamed: Mapping[str, Blame]) -> Blame:
 
 
 def table(lines: Iterable[Blame]) -> pl.DataFrame:
-    """The lines as a frame."""
+    """The lines as a frame, with `since` as a moment of the clock. Where the streams' time is a
+    timestamp, `wanted` and `reached` are moments and `behind` is a length; all three are integers
+    as soon as one stream in the table counts in integers, because a column has one type. A time
+    that no calendar has, before any or after all, is null.
+
+    Polars cuts long text when it prints: `pl.Config(fmt_str_lengths=200)` shows all of `release`.
+    """
+    lines = list(lines)
     rows = [{name: getattr(line, name) for name in COLUMNS} for line in lines]
-    return pl.DataFrame(rows, schema=COLUMNS)
+    frame = pl.DataFrame(rows, schema=COLUMNS).with_columns(pl.col("since").cast(_MOMENT))
+    if not all(line.clocked for line in lines):
+        return frame
+    ticks = pl.col("wanted", "reached")
+    moments = pl.when(ticks.is_between(FIRST_YEAR, LAST_YEAR)).then(ticks).cast(_MOMENT)
+    return frame.with_columns(moments, pl.col("behind").cast(_LENGTH))
 
 
 def _culprit(vertex: Vertex, need: Demand) -> tuple[SourceOperator, int] | None:
@@ -125,7 +146,7 @@ def _line(vertex: Vertex, source: SourceOperator, wanted: int) -> Blame:
 def quiet_of(source: Source) -> str:
     """The kind of quiet a source keeps, if it does."""
     if source.time.finished:
-        return "finished"
+        return FINISHED
     if source.time.arrived is None and source.time.given == START_OF_TIME:
         return "never seen"
     if source.time.blocked:

@@ -11,7 +11,7 @@ of all stages. In process the engine has the same picture of itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from interpunct.engine.arcs import Vertex
@@ -19,7 +19,7 @@ from interpunct.engine.blame import ENTRY, EXPORT, Blame, across_stages, blame, 
 from interpunct.engine.lane_source import LaneSource
 from interpunct.engine.merge_vitals import MergeVitals
 from interpunct.flow.outline import Outline
-from interpunct.model.schema import START_OF_TIME
+from interpunct.model.schema import END_OF_TIME, LAST_YEAR, START_OF_TIME
 from interpunct.operators.source import Source
 
 
@@ -47,22 +47,35 @@ class OperatorVitals:
 class SourceVitals:
     """How far a source has come, in ticks, and when it was last heard of, in µs of the clock."""
 
-    reached: int | None = None  # the greatest time it has promised
+    reached: int | None = None  # the greatest time it has promised; None before any and after all
     heard: int | None = None
     rows: int = 0
     late: int = 0
     quiet: str = ""
     clocked: bool = True  # whether ticks are microseconds
+    finished: bool = False  # it has come to the end of time, which is no time to be shown
+
+    @classmethod
+    def of_json(cls, said: Mapping[str, Any]) -> SourceVitals:
+        """What a lane left; lanes of older versions wrote the end of time as a number."""
+        if said["reached"] is not None and said["reached"] >= END_OF_TIME:
+            return cls(**{**said, "reached": None, "finished": True})
+        return cls(**said)
 
     def beside(self, other: SourceVitals) -> SourceVitals:
         """Two lanes of one source: all lanes know of all its rows, each has its own late ones."""
+        if self.finished or other.finished:
+            reached = other.reached if self.finished else self.reached
+        else:
+            reached = _least(self.reached, other.reached)
         return SourceVitals(
-            _least(self.reached, other.reached),
+            reached,
             max((h for h in (self.heard, other.heard) if h is not None), default=None),
             max(self.rows, other.rows),
             self.late + other.late,
             self.quiet or other.quiet,
             self.clocked,
+            self.finished and other.finished,
         )
 
 
@@ -87,12 +100,13 @@ class Vitals:
             for name, v in self.operators.items()
         }
         sources = {
-            name: SourceVitals(
-                v.reached, v.heard, v.rows + before.sources.get(name, unheard).rows,
-                v.late + before.sources.get(name, unheard).late, v.quiet, v.clocked,
+            name: replace(
+                v,
+                rows=v.rows + before.sources.get(name, unheard).rows,
+                late=v.late + before.sources.get(name, unheard).late,
             )
             for name, v in self.sources.items()
-        }  # fmt: skip
+        }
         return Vitals(operators, sources, self.waiting)
 
     @property
@@ -113,7 +127,7 @@ class Vitals:
             name: OperatorVitals(**{**v, "made": tuple(v["made"])})
             for name, v in said["operators"].items()
         }
-        sources = {name: SourceVitals(**v) for name, v in said["sources"].items()}
+        sources = {name: SourceVitals.of_json(v) for name, v in said["sources"].items()}
         return cls(operators, sources, tuple(Blame(**line) for line in said["waiting"]))
 
 
@@ -159,13 +173,16 @@ class Snapshot:
 
     @property
     def lag(self) -> int | None:
-        """How far the results are behind the clock, in µs; None where time is no clock's, or where
-        it has not begun."""
+        """How far the results are behind the clock, in µs; None where time is no clock's, where it
+        has not begun, and where nothing more is to come: of a query that has ended, or of sinks
+        whose sources have."""
+        if self.query is not None and not self.query.running:
+            return None
         clocked = all(s.clocked for s in self.vitals.sources.values())
         reached = list(self.reached.values())
         if self.merge is not None:
             clocked, reached = self.merge.clocked, [self.merge.stable]
-        begun = [ticks for ticks in reached if ticks > START_OF_TIME]
+        begun = [ticks for ticks in reached if START_OF_TIME < ticks <= LAST_YEAR]
         return max(self.at - min(begun), 0) if begun and clocked else None
 
 
@@ -215,12 +232,13 @@ def _operator(vertex: Vertex) -> OperatorVitals:
 def _source(vertex: Vertex, source: Source) -> SourceVitals:
     """In a lane, tuples enter behind their source, and it is told how many there were."""
     time, late = source.time, vertex.made.get(1, 0)
-    reached = None if time.given == START_OF_TIME else time.given
+    reached = None if time.finished or time.given == START_OF_TIME else time.given
     if isinstance(source, LaneSource):
         rows = vertex.taken
     else:
         rows = vertex.made.get(0, 0) + late + sum(source.skipped().values())
-    return SourceVitals(reached, time.arrived, rows, late, quiet_of(source), time.clocked)
+    quiet = quiet_of(source)
+    return SourceVitals(reached, time.arrived, rows, late, quiet, time.clocked, time.finished)
 
 
 def _added(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:

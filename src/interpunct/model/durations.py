@@ -46,9 +46,7 @@ def duration(value: str | timedelta | int, where: str) -> int:
     else:
         raise _malformed(where, value)
     if not 0 <= ticks < END_OF_TIME:
-        raise ExpressionError(
-            where, "a duration of at least 0 and less than all of time", repr(value), _EXAMPLES
-        )
+        raise _out_of_range(where, value)
     return ticks
 
 
@@ -66,6 +64,8 @@ def format_duration(ticks: int) -> str:
 
 def _parsed(text: str, where: str) -> int:
     rest, total = text.strip().lower(), Decimal(0)
+    if rest.startswith("-") and _TERM.match(rest[1:]):
+        raise _out_of_range(where, text)
     if not rest:
         raise _malformed(where, text)
     while rest:
@@ -77,6 +77,11 @@ def _parsed(text: str, where: str) -> int:
     if total != int(total):
         raise ExpressionError(where, "whole microseconds", repr(text), _EXAMPLES)
     return int(total)
+
+
+def _out_of_range(where: str, value: object) -> ExpressionError:
+    expected = "a duration of at least 0 and less than all of time"
+    return ExpressionError(where, expected, repr(value), _EXAMPLES)
 
 
 def _malformed(where: str, value: object) -> ExpressionError:

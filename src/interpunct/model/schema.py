@@ -208,6 +208,11 @@ _SIMPLE: dict[Any, tuple[str, pl.DataType]] = {
 }
 
 
+CARRIED = (
+    "a Spark type this system carries (numbers, string, binary, boolean, date, timestamp, "
+    "timestamp_ntz, decimal, array, struct)"
+)
+
 _FUNCTIONS = {  # words that stand for a call even without parentheses
     word.lower()
     for word, token in Spark.Tokenizer.KEYWORDS.items()
@@ -231,11 +236,7 @@ def parse_type(kind: exp.DataType, where: str) -> tuple[str, pl.DataType]:
         fields = [(f.name, *parse_type(f.args["kind"], where)) for f in arguments]
         text = ",".join(f"{n}:{t}" for n, t, _ in fields)
         return f"struct<{text}>", pl.Struct({n: d for n, _, d in fields})
-    raise SchemaError(
-        where, "a Spark type this system carries (numbers, string, binary, boolean, date, "
-        "timestamp, timestamp_ntz, decimal, array, struct)", kind.sql("spark"),
-        "Cast the column to one of them first.",
-    )  # fmt: skip
+    raise SchemaError(where, CARRIED, kind.sql("spark"), "Cast the column to one of them first.")
 
 
 def _attribute(column: exp.ColumnDef) -> Attribute:

@@ -9,7 +9,7 @@ through the stages in between, so that the whole flow is one chain and nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import SourceNode
 from interpunct.model.errors import FeedError, SchemaError
 from interpunct.model.page import Page
@@ -24,7 +25,7 @@ from interpunct.model.schema import Schema
 from interpunct.operators.source import source_schema
 from interpunct.spark.clock import WakeFile, ticks
 from interpunct.spark.fused import fused
-from interpunct.spark.ingest import Ingest
+from interpunct.spark.ingest import Ingest, Target
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
 from interpunct.spark.rows import arrow_schema, spark_schema, to_batches
@@ -65,12 +66,18 @@ def ingested(program: Program, source: SourceNode, frame: DataFrame) -> DataFram
     schema = source.raw
     if source.time.attribute in schema.names:
         schema = source_schema(schema, source.time)
+    targets = program.targets(source.name)
     ingest = Ingest(
-        program.graph, source.name, schema, source.time,
-        program.targets(source.name), program.lane_ids, program.hints,
-        program.listeners(source.name),
+        _prefixes(program, targets), source.name, schema, source.time, targets, program.lane_ids,
+        program.hints, program.listeners(source.name),
     )  # fmt: skip
     return fused(frame, ingest, source.raw) or checked.mapInArrow(ingest, WIRE)
+
+
+def _prefixes(program: Program, targets: Iterable[Target]) -> Graph:
+    """The nodes that run before the shuffle: every task is sent these, and not the whole flow."""
+    names = {n for t in targets for n in (*t.prefix.nodes, t.prefix.aggregate) if n is not None}
+    return Graph(program.graph.name, [n for n in program.graph if n.name in names])
 
 
 def _checked(source: SourceNode, frame: DataFrame) -> DataFrame:

@@ -103,10 +103,12 @@ class FlowQuery:
 
     def await_termination(self, timeout: int | None = None) -> bool:
         """Wait for the end; False when it has not come within `timeout` seconds."""
-        if timeout is None:
-            self.query.awaitTermination()
-            return True
-        return bool(self.query.awaitTermination(timeout))
+        try:
+            ended = self.query.awaitTermination(*(() if timeout is None else (timeout,)))
+        finally:  # a failure is an end as well, and is told like one before the session goes
+            if self.reporter is not None and not self.query.isActive:
+                self.reporter.close()
+        return timeout is None or bool(ended)
 
     def blame(self) -> pl.DataFrame:
         """Which source holds each operator and sink back, by how much, since when, and what would

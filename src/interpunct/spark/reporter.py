@@ -12,6 +12,7 @@ never waits for it.
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -62,27 +63,49 @@ class Reporter(threading.Thread):
         """Tell what is new; False when there is nothing more to be told."""
         try:
             running, last = self._query.isActive, self._query.lastProgress
-            if last is not None:
-                self._hints.tell_query(_vitals(last, running))
+            told = _vitals(last, running) or self._as_before(running)
+            if told is not None:
+                self._hints.tell_query(told)
         except (Py4JError, PySparkException, OSError):
             return False  # the session or the folder is gone, and with it who would read this
         return bool(running)
+
+    def _as_before(self, running: bool) -> QueryVitals | None:
+        """What was told last, maybe by an earlier run, and whether the query runs now."""
+        before = self._hints.query()
+        return None if before is None else replace(before, running=running)
 
 
 def seen(checkpoint: str) -> Snapshot:
     """All that a flow has left beside its checkpoint; an error where none has."""
     if "://" not in checkpoint and not (Path(checkpoint) / "interpunct").is_dir():
-        raise FlowError(
-            "status", "the checkpoint of a flow that has run a batch", checkpoint,
-            "Give the path that flow.start(checkpoint=…) was given.",
-        )  # fmt: skip
+        raise _not_of_a_flow(Path(checkpoint))
     hints = Hints(f"{checkpoint}/interpunct")
     reached, merge = Channel.of(checkpoint).reached(), MergeNotes(checkpoint).vitals()
     vitals, query = hints.vitals(), hints.query()
     return Snapshot(RealClock().now(), hints.outline(), vitals, query, reached, merge)
 
 
-def _vitals(progress: Any, running: bool) -> QueryVitals:
+def _not_of_a_flow(folder: Path) -> FlowError:
+    """What the folder is instead: another query's checkpoint, a folder of something, or nothing."""
+    expected = "the checkpoint of a flow that has run a batch"
+    if (folder / "metadata").is_file() or (folder / "offsets").is_dir():
+        return FlowError(
+            "status", expected, f"the checkpoint of another query, {folder}",
+            "Only flows (flow.start) leave a status. A query over ip.synchronize reports in the "
+            "progress that Spark keeps: query.lastProgress, where eventTime has the watermark.",
+        )  # fmt: skip
+    got = f"{folder}, {'which has none' if folder.is_dir() else 'where nothing is'}"
+    return FlowError(
+        "status", expected, got, "Give the path that flow.start(checkpoint=…) was given."
+    )
+
+
+def _vitals(progress: Any, running: bool) -> QueryVitals | None:
+    """The batch that a progress tells of; None of one that tells of a look at sources which had
+    nothing: it has the number of a batch to come, and the time of the look."""
+    if progress is None or "addBatch" not in progress["durationMs"]:
+        return None
     began = to_ticks(datetime.fromisoformat(progress["timestamp"]))
     seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
     return QueryVitals(int(progress["batchId"]) + 1, began, seconds, running)

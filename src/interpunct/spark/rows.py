@@ -10,7 +10,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, _parse_datatype_string
 
-from interpunct.model.schema import Schema
+from interpunct.model.errors import SchemaError
+from interpunct.model.schema import CARRIED, Schema
 from interpunct.spark.wire import OUT, WIRE_ARROW, row_column
 
 if TYPE_CHECKING:
@@ -51,6 +52,21 @@ def spark_schema(schema: Schema) -> StructType:
     parsed = _parse_datatype_string(schema.ddl)
     assert isinstance(parsed, StructType)
     return parsed
+
+
+def ddl_of(columns: StructType, where: str) -> str:
+    """The columns of a DataFrame as DDL; an error that names the first whose type nothing here can
+    carry, such as `void` or `map<…>`."""
+    found = [(field.name, f"`{field.name}` {field.dataType.simpleString()}") for field in columns]
+    for (name, text), field in zip(found, columns, strict=True):
+        try:
+            Schema.of(text)
+        except SchemaError as error:
+            raise SchemaError(
+                where, CARRIED, f"{field.dataType.simpleString()} in column {name!r}",
+                f"Cast the column to one of them first, or leave it out: df.drop({name!r}).",
+            ) from error  # fmt: skip
+    return ", ".join(text for _, text in found)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

@@ -120,8 +120,8 @@ def check_session(spark: SparkSession, lanes: int) -> None:
     if missing:
         text = "\n".join(missing)
         warnings.warn(
-            f"This session lacks settings without which every batch takes longer, the first most of "
-            f"all; interpunct.session() has them:\n{text}",
+            f"This session lacks settings without which every batch takes longer, most of all the "
+            f"first; interpunct.session() has them:\n{text}",
             stacklevel=_levels_to_the_user(),
         )
 

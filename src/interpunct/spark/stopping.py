@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 ENDED = ("InterruptedException", "ClosedByInterrupt", "InterruptedIO", "cancelled job group")
+CUT = (*ENDED, "SPARK_JOB_CANCELLED")
 
 
 class InterruptedBatch(Exception):  # noqa: N818 (an event, and no error)
@@ -34,3 +35,9 @@ def interruptible() -> Iterator[None]:
         if any(name in str(error) for name in ENDED):
             raise InterruptedBatch from None
         raise
+
+
+def cut_short(error: BaseException) -> bool:
+    """Whether a query that was being stopped has failed of nothing but that: of a batch that was
+    interrupted, or of a job that was cancelled. What else it says is a failure of its own."""
+    return any(name in str(error) for name in CUT)

@@ -45,7 +45,7 @@ from interpunct.progress.timestamps import UNSAID, Bounds, external
 from interpunct.spark.compile import ingested, unpacked
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
-from interpunct.spark.rows import arrow_schema, to_batches
+from interpunct.spark.rows import arrow_schema, ddl_of, to_batches
 from interpunct.spark.session import check_session
 from interpunct.spark.wire import BEAT, LATE, OUT, RAW, SINK, WIRE
 
@@ -217,14 +217,15 @@ def _branch(
     if found.dataType.simpleString() != "timestamp":  # Spark has no watermark on another type
         raise SchemaError(
             where, f"a timestamp in {time!r}", f"a {found.dataType.simpleString()}",
-            f"df.withColumn({time!r}, F.to_timestamp({time!r})); of a number F.timestamp_micros.",
+            f"df.withColumn({time!r}, F.to_timestamp({time!r})); of a number, by what it counts: "
+            "F.timestamp_seconds, F.timestamp_millis or F.timestamp_micros.",
         )  # fmt: skip
     if any(_WATERMARKED in field.metadata for field in frame.schema):
         raise FeedError(
             where, "no watermark yet", "one set with withWatermark",
             "Remove that line: synchronize sets the watermark, from its bounds.",
         )  # fmt: skip
-    columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in frame.schema)
+    columns = ddl_of(frame.schema, where)
     name = _SOURCE.format(number)
     flow = FlowBuilder("synchronize")
     try:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -64,7 +65,9 @@ class _Collected(Collector):
         for name, vitals in self._seen.vitals.sources.items():
             rows.add_metric([self._flow, name], vitals.rows)
             late.add_metric([self._flow, name], vitals.late)
-            if vitals.reached is not None and vitals.clocked:
+            if vitals.finished and vitals.clocked:
+                beat.add_metric([self._flow, name], math.inf)
+            elif vitals.reached is not None and vitals.clocked:
                 beat.add_metric([self._flow, name], vitals.reached / 1e6)
             if vitals.heard is not None:
                 heard.add_metric([self._flow, name], vitals.heard / 1e6)
