@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from itertools import pairwise
 
 import polars as pl
+from bokeh.core.validation import check_integrity
 from bokeh.document import Document
 from hypothesis import given
 from hypothesis import strategies as st
 from watching import SECOND, InProcess
 
 import interpunct as ip
+from interpunct.engine.blame import Blame
 from interpunct.engine.merge_vitals import InputVitals, MergeVitals, together
 from interpunct.flow.outline import Outline
 from interpunct.model.schema import END_OF_TIME
-from interpunct.studio import demo, drawing
+from interpunct.studio import demo, drawing, panels
 from interpunct.studio.access import Access
 from interpunct.studio.look import DARK, LIGHT
 from interpunct.studio.map_view import MapView
@@ -103,7 +107,7 @@ def test_a_zoom_sends_feedback_is_renewed_and_ends() -> None:
     assert 2 <= room.sent <= 4  # said once, and again each time that half of it was over
     before = flow.snapshot().vitals.skipped
     assert before > 0
-    assert "∉" in room.said[-1]
+    assert "∉" in str(room.said[-1])
     page._zoomed(flow.view, -0.5, 8.5)
     sent = room.sent
     for _ in range(20):
@@ -173,6 +177,34 @@ def test_someone_who_sees_everything_keeps_it_computed_for_all() -> None:
     assert flow.view.zoom.wanted == {3, 4, 5}
 
 
+def test_a_renewal_never_speaks_of_less_time_than_was_promised() -> None:
+    zoom = Zoom("segment", 10 * SECOND)
+    zoom.look("ann", [3])
+    assert zoom.due(0, batch=4 * SECOND) == ("¬[segment ∉ {3}]", 26 * SECOND)
+    assert zoom.due(6 * SECOND, batch=SECOND) == ("¬[segment ∉ {3}]", 20 * SECOND)
+    assert zoom.due(20 * SECOND, batch=SECOND) == ("¬[segment ∉ {3}]", 14 * SECOND)
+
+
+def test_the_note_says_what_is_in_force_and_when_nothing_is_any_more() -> None:
+    flow, room, page = opened()
+    page._zoomed(flow.view, 2.5, 5.5)
+    flow.turn()
+    room.look()
+    page.update()
+    assert "1</b> time; in force: " in page.note.text
+    assert "¬[segment∉{3, 4, 5}, ts≤00:" in page.note.text  # of its end the time of day alone
+    page._zoomed(flow.view, None, None)
+    room.look()
+    page.update()
+    assert "in force: " in page.note.text  # until its time has come
+    for _ in range(20):
+        flow.turn()
+        room.look()
+    page.update()
+    assert "nothing is in force any more" in page.note.text
+    assert "∉" not in page.note.text
+
+
 def test_someone_who_leaves_wants_nothing_any_more() -> None:
     flow, _, page = opened()
     page._zoomed(flow.view, 2.5, 5.5)
@@ -188,6 +220,10 @@ def test_light_and_dark_are_two_looks_of_one_page() -> None:
     _, _, page = opened(merging=True)
     page._switch()
     assert page.look is DARK
+    assert page.merge is not None
+    assert {r.glyph.line_color for r in page.merge.plot.renderers} == {
+        DARK.text, *DARK.series[:2]
+    }  # fmt: skip
     assert page.toggle.label == "light"
     assert {r.glyph.line_color for r in page.graph.renderers if r.name == "data"} == {DARK.data}
     page._switch()
@@ -201,10 +237,62 @@ def test_the_page_shows_heartbeats_blame_and_counts() -> None:
         room.look()
     page.update()
     assert "vehicles" in page.blame.text
+    assert "released by a tuple stamped" in page.blame.text  # to whoever points at it
+    assert all(int(n) > 0 for n in re.findall(r'class="n " title="(\d+)"', page.blame.text))
     assert "heartbeat" in page.sources.text
     assert "together" in page.operators.text
     assert "batch" in page.head.text
     assert set(page.lines) == {"sensors", "vehicles", "results"}
+
+
+def test_who_holds_nothing_blames_nobody() -> None:
+    _, room, page = opened()
+    waits = Blame("map", "vehicles", "idle", 0, 9, 5, 4, 7, "a tuple")
+    now = room.history.now
+    assert now is not None
+    room.history.add(replace(now, vitals=replace(now.vitals, waiting=(waits,))))
+    page.update()
+    assert "Nobody is waited for" in page.blame.text
+    held = replace(waits, holds=2)
+    room.history.add(replace(now, vitals=replace(now.vitals, waiting=(waits, held))))
+    page.update()
+    assert page.blame.text.count("<tr>") == 2  # its head, and one line
+
+
+def test_a_page_before_the_first_batch_says_that_it_waits() -> None:
+    flow = InProcess()
+    room = Room(flow, Access("secret"), [flow.view], clock=flow.clock)
+    page = Page(room, Document(), "ann", True, "light")
+    plots = [page.maps[0][1], page.behind, page.taken, page.latency]
+    assert all(panels.waiting(plot).visible for plot in plots)
+    assert {plot.x_range.end for plot in plots} == {flow.clock.now() / 1000}  # no year 1970
+    assert not check_integrity(page.document.models).warning
+    for _ in range(12):
+        flow.turn()
+        room.look()
+    page.update()
+    assert not any(panels.waiting(plot).visible for plot in plots)
+
+
+def test_a_scale_forgets_what_has_gone_out_of_sight() -> None:
+    plot = panels.line_figure("anything", 100)
+    panels.follow(plot, 0, 120, [(5, 4000), (90, 200)])
+    assert plot.y_range.end == 4400
+    panels.follow(plot, 10, 130, [(5, 4000), (90, 200)])
+    assert round(plot.y_range.end) == 220
+
+
+def test_what_is_late_on_purpose_is_said_where_it_is_counted() -> None:
+    _, room, page = opened()
+    room.about = demo.ABOUT
+    page.update()
+    assert "purpose" not in page.sources.text  # nothing is late yet
+    now = room.history.now
+    assert now is not None
+    late = {n: replace(s, late=3) for n, s in now.vitals.sources.items()}
+    room.history.add(replace(now, vitals=replace(now.vitals, sources=late)))
+    page.update()
+    assert "Late on purpose" in page.sources.text
 
 
 def test_a_query_that_cannot_be_seen_does_not_take_the_page_with_it() -> None:

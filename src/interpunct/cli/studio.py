@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +61,7 @@ def demo(
     Example: interpunct studio demo --seconds 300
     """
     from interpunct.spark.session import session
+    from interpunct.spark.stopping import cut_short
     from interpunct.studio import demo as speeds
     from interpunct.studio.replicas import Bench
     from interpunct.studio.server import opened
@@ -71,6 +73,8 @@ def demo(
     began = clock.now()
     spark = session(2, log=folder / "spark.log")
     took = clock.now() - began
+    # Spark's own handler cancels the jobs of all queries, which then fail before they are stopped.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         view = speeds.speed_map()
         traffic = speeds.Traffic() if seconds is None else speeds.Traffic(seconds + 60)
@@ -78,12 +82,13 @@ def demo(
         sensors = folder / "sensors.parquet"
         bench = Bench(spark, folder / "merge", sensors, after=query.query)
         served = opened(Running(query), views=[view], port=port, address=address, token=token,
-                        bench=bench)  # fmt: skip
+                        bench=bench, about=speeds.ABOUT)  # fmt: skip
         _watch(served, seconds, browser, as_json, lambda: not query.query.isActive)
+        stopping = bool(query.query.isActive)  # else it has come to an end of its own
         bench.close()
         query.stop()
         error = query.query.exception()
-        if error is not None:
+        if error is not None and not (stopping and cut_short(error)):
             raise error
     finally:
         spark.stop()

@@ -22,6 +22,7 @@ from interpunct.flow.outline import Outline
 from interpunct.studio.look import Look
 
 WIDTH, HEIGHT = 0.9, 0.62  # of a box, in units
+ASIDE, ABOVE = 10, 7  # pixels from the middle of a line to its words
 Columns = dict[str, list[Any]]
 
 
@@ -78,13 +79,16 @@ def state(seen: OperatorVitals) -> str:
 
 def wires(outline: Outline, layout: Layout, rates: Mapping[tuple[str, int], float]) -> Columns:
     """A line for each stream, from the box that makes it down to the one that reads it."""
-    found: Columns = {name: [] for name in ("x0", "y0", "x1", "y1", "xt", "yt", "rate", "text")}
+    found: Columns = {name: [] for name in ("x0", "y0", "x1", "y1", "xt", "yt", "rate", "text",
+                                            "align", "aside", "above")}  # fmt: skip
     for maker, port, reader in outline.edges:
         (x0, y0), (x1, y1) = layout.at[maker], layout.at[reader]
         rate = rates.get((maker, port), 0.0)
         start, end = (x0, y0 - HEIGHT / 2), (x1, y1 + HEIGHT / 2)
         middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
-        row = (*start, *end, *middle, rate, f"{rate:,.0f}/s" if rate >= 0.5 else "")
+        words = f"{rate:,.0f}/s" if rate >= 0.5 else ""
+        beside = ("right", -ASIDE) if x1 < x0 else ("left", ASIDE)  # above a line that is slanted
+        row = (*start, *end, *middle, rate, words, *beside, 0 if x1 == x0 else -ABOVE)
         for column, value in zip(found.values(), row, strict=True):
             column.append(value)
     return found

@@ -30,6 +30,12 @@ class Look:
         """For lines: told apart by people who see red and green alike, too."""
         return (self.data, "#d98a00", "#9a63d8", "#2a9d8f", self.bad)
 
+    def colour(self, name: str | None) -> str | None:
+        """Of what was drawn under this name; None for what has its colour from elsewhere."""
+        known = {"data": self.data, "feedback": self.feedback, "text": self.text}
+        lines = {f"series{number}": colour for number, colour in enumerate(self.series)}
+        return None if name is None else (known | lines).get(name)
+
     def theme(self) -> Theme:
         """For what Bokeh draws."""
         label = {"axis_label_text_color": self.faint, "axis_label_text_font": FONT,
@@ -48,6 +54,8 @@ class Look:
             "Grid": {"grid_line_color": self.line, "grid_line_alpha": 0.6},
             "Title": {"text_color": self.text, "text_font": FONT, "text_font_size": "13px"},
             "Legend": legend,
+            "Label": {"text_color": self.faint, "text_font": FONT, "text_font_size": "12px",
+                      "background_fill_color": self.panel},
             "Text": {"text_color": self.text},
         }})  # fmt: skip
 
@@ -91,11 +99,12 @@ th{{text-align:left;font-weight:500;color:var(--faint);padding:1px 6px 1px 0}}
 td{{white-space:nowrap;padding:1px 6px 1px 0;border-top:1px solid var(--line);
  font-variant-numeric:tabular-nums}}
 td.n,th.n{{text-align:right}} td.bad{{color:var(--bad)}} td.up{{color:var(--feedback)}}
-td.wide{{max-width:170px;white-space:normal}}
+p{{margin:4px 0 0}}
 .faint{{color:var(--faint)}} .up{{color:var(--feedback)}} .bad{{color:var(--bad)}}
 .good{{color:var(--good)}}
 code{{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:11px}}
 """
+SCROLLED = ":host{overflow:auto}"
 BOXED = PANEL + TEXT + ":host{padding:8px 10px;box-sizing:border-box}"
 CONTROL = f"""
 :host{{font-family:{FONT}}}

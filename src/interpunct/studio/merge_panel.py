@@ -6,18 +6,18 @@ import html
 from collections.abc import Sequence
 
 from bokeh.layouts import column, row
-from bokeh.models import Button, ColumnDataSource, Div, InlineStyleSheet, Range1d
+from bokeh.models import Button, ColumnDataSource, Div, InlineStyleSheet
 
 from interpunct.engine.merge_vitals import InputVitals, MergeVitals
 from interpunct.operators.lmerge_base import JOINED, QUARANTINED
 from interpunct.studio.look import BOXED, CONTROL, Look
 from interpunct.studio.merging import OUT, Merging
-from interpunct.studio.panels import line_figure, moment, rows_of
+from interpunct.studio.panels import Cell, follow, line_figure, moment, rows_of, waiting
 from interpunct.studio.replicas import Bench
 
 SPAN = 90_000  # milliseconds shown
 MOST_LINES = 9  # inputs that are drawn; all are in the table
-Cell = str | tuple[str, str]
+TITLE = "seconds behind the clock: inputs, and what comes out"
 
 
 class MergePanel:
@@ -26,8 +26,9 @@ class MergePanel:
     def __init__(self, merging: Merging, bench: Bench | None, allowed: bool, look: Look) -> None:
         self.merging, self.bench, self.allowed, self.look = merging, bench, allowed, look
         self.lines: dict[str, ColumnDataSource] = {}
-        self.plot = line_figure("seconds behind the clock: inputs, and what comes out", 560, 820)
-        self.plot.x_range = Range1d(0, 1)
+        self.plot = line_figure(TITLE, 560, 820, legend=True)
+        waiting(self.plot).text_font_size = "15px"
+        self._add_line(OUT)
         self.state = Div(text="", width=500, name="merge-state",
                          stylesheets=[InlineStyleSheet(css=BOXED)])  # fmt: skip
         self.toggles, self.lies = self._buttons()
@@ -76,8 +77,12 @@ class MergePanel:
         for name, button in self.lies.items():
             believed = self.bench is not None and self.bench.believed(name)
             button.disabled = not (self._may and believed)
+        waiting(self.plot).text = self._waits()
         if self.merging.now is not None and self.merging.now.inputs:
             self._draw(self.merging.now)
+        else:
+            at = (self.merging.at if self.bench is None else self.bench.clock.now()) / 1000
+            follow(self.plot, at - SPAN, at, [])
         self.state.text = self._text()
 
     def _label(self, name: str) -> str:
@@ -86,25 +91,34 @@ class MergePanel:
             return f"start {name} anew"
         return f"{'stop' if name in self.bench.running else 'start'} {name}"
 
+    def _waits(self) -> str:
+        """What is said as long as there is nothing to draw."""
+        if self.bench is None or not self.bench.begun:
+            return "waiting for the first batch of the merge …"
+        return f"Starting two replicas and their merge: about a minute.\n\n{self.bench.step}"
+
     def _draw(self, merge: MergeVitals) -> None:
         if not merge.clocked:
             self.plot.title.text = "ticks behind the furthest: inputs, and what comes out"
+        drawn: list[tuple[float, float]] = []
         for name in [*list(merge.inputs)[:MOST_LINES], OUT]:
             if name not in self.lines:
                 self._add_line(name)
             points = [(m["at"], m[name]) for m in self.merging.moments if name in m]
             self.lines[name].data = {"at": [p[0] for p in points], "s": [p[1] for p in points]}
+            drawn += points
         at = self.merging.at / 1000
-        self.plot.x_range.start, self.plot.x_range.end = at - SPAN, at
+        follow(self.plot, at - SPAN, at, drawn)
 
     def _add_line(self, name: str) -> None:
-        last, series = name == OUT, self.look.series
+        """What comes out first, broad and under the others; then each input."""
+        out = name == OUT
+        painted = "text" if out else f"series{(len(self.lines) - 1) % 5}"
         self.lines[name] = ColumnDataSource({"at": [], "s": []})
-        self.plot.line("at", "s", source=self.lines[name], legend_label=name,
-                       line_width=5 if last else 2, line_alpha=0.35 if last else 1,
-                       line_color=self.look.feedback if last else series[(len(self.lines) - 1) % 5],
-                       level="underlay" if last else "glyph")  # fmt: skip
-        self.plot.legend.location = "top_left"
+        self.plot.line("at", "s", source=self.lines[name], legend_label=name, name=painted,
+                       line_width=6 if out else 2, line_alpha=0.4 if out else 1,
+                       line_color=self.look.colour(painted),
+                       level="underlay" if out else "glyph")  # fmt: skip
 
     def _text(self) -> str:
         merge, bench = self.merging.now, self.bench

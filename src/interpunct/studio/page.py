@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 import polars as pl
@@ -17,7 +18,6 @@ from bokeh.models import (
     Div,
     GlyphRenderer,
     InlineStyleSheet,
-    Range1d,
     TabPanel,
     Tabs,
     TextInput,
@@ -25,13 +25,16 @@ from bokeh.models import (
 
 from interpunct.studio import drawing, panels
 from interpunct.studio.history import at_sources
-from interpunct.studio.look import BOXED, CONTROL, LIGHT, LOOKS, PAGE, TEXT, Look
+from interpunct.studio.look import BOXED, CONTROL, LIGHT, LOOKS, PAGE, SCROLLED, TEXT, Look
 from interpunct.studio.map_view import MapView
 from interpunct.studio.merge_panel import MergePanel
 from interpunct.studio.room import EVERY, Room
 
 GAP = 8  # pixels between panels
 SPAN = 120_000  # milliseconds that lines show
+RESULTS = "results"
+OF_RESULTS, OF_SOURCES = 2, (0, 1, 3, 4)  # their colours, of the look's series
+DAY = re.compile(r"'\d{4}-\d\d-\d\d (\d\d:\d\d:\d\d)[^']*'")  # of which only the time is shown
 
 
 class Page:
@@ -50,15 +53,15 @@ class Page:
         self.head, self.note = self._div("head", TEXT, 1250), self._div("note", BOXED, 500)
         self.operators = self._div("operators", BOXED, 424)
         self.sources = self._div("sources", BOXED, 386)
-        self.blame = self._div("blame", BOXED, 386)
+        self.blame = self._div("blame", BOXED + SCROLLED, 386, 118)
         self._figures()
         self._controls()
         self._compose()
 
     # What there is ------------------------------------------------------------------------------
 
-    def _div(self, name: str, sheet: str, width: int) -> Div:
-        return Div(text="", name=name, width=width, margin=0,
+    def _div(self, name: str, sheet: str, width: int, height: int | None = None) -> Div:
+        return Div(text="", name=name, width=width, height=height, margin=0,
                    stylesheets=[InlineStyleSheet(css=sheet)])  # fmt: skip
 
     def _figures(self) -> None:
@@ -70,19 +73,18 @@ class Page:
             view.zoom.look(self.who, None)  # whoever comes wants to see everything at first
             plot.on_event(RangesUpdate, lambda event, v=view: self._zoomed(v, event.y0, event.y1))
             plot.on_event(Reset, lambda _, v=view: self._zoomed(v, None, None))
-        self.behind = panels.line_figure("seconds behind the clock", 190)
-        self.taken = panels.line_figure("tuples a second", 168, 500)
+        self.behind = panels.line_figure("seconds behind the clock", 200, legend=True)
+        self._add_line(RESULTS)
+        self.taken = panels.line_figure("tuples a second", 178, 500, legend=True)
         self.taken.varea("at", 0, "came", source=self.data["work"], fill_color=self.look.data,
                          fill_alpha=0.35, legend_label="came", name="data")  # fmt: skip
         self.taken.varea("at", 0, "skipped", source=self.data["work"], fill_alpha=0.55,
                          fill_color=self.look.feedback, legend_label="skipped at the sources",
                          name="feedback")  # fmt: skip
-        self.taken.legend.location = "top_left"
-        self.latency = panels.line_figure("milliseconds a batch", 132)
+        self.latency = panels.line_figure("milliseconds a batch", 132,
+                                          waits="waiting for the second batch …")  # fmt: skip
         self.latency.step("at", "ms", source=self.data["batches"], mode="before",
                           line_color=self.look.data, line_width=1.5, name="data")  # fmt: skip
-        for plot in (self.behind, self.taken, self.latency):
-            plot.x_range = Range1d(0, 1)
 
     def _controls(self) -> None:
         sheet = [InlineStyleSheet(css=CONTROL)]
@@ -111,7 +113,7 @@ class Page:
         query = row(
             column(self.graph, self.operators, spacing=GAP),
             column(*middle, spacing=GAP),
-            column(self.behind, self.latency, self.sources, self.blame, spacing=GAP),
+            column(self.behind, self.blame, self.sources, self.latency, spacing=GAP),
             spacing=GAP, margin=(6, 0, 0, 0),
         )  # fmt: skip
         tabs = self._tabs(query)
@@ -153,7 +155,8 @@ class Page:
         self.look = LOOKS[self.toggle.label]
         self.toggle.label = "dark" if self.look is LIGHT else "light"
         self.document.theme = self.look.theme()
-        for plot in (self.graph, self.taken, self.latency):
+        drawn = [self.graph, self.behind, self.taken, self.latency]
+        for plot in drawn if self.merge is None else [*drawn, self.merge.plot]:
             for renderer in plot.renderers:
                 _paint(renderer, self.look)
         self.update()
@@ -196,15 +199,16 @@ class Page:
         self.note.text = self._notes()
         if self.merge is not None:
             self.merge.update()
+        at = (self.room.clock.now() if now is None else now.at) / 1000
+        self._draw_lines(at)
+        for view, plot in self.maps:
+            self._draw_map(view, plot, at)
         if now is None:
             return
         self._draw_graph()
         self.operators.text = panels.operators_table(now)
-        self.sources.text = panels.sources_table(now)
+        self.sources.text = panels.sources_table(now, self.room.about)
         self.blame.text = panels.blame_table(now)
-        self._draw_lines(now.at / 1000)
-        for view, plot in self.maps:
-            self._draw_map(view, plot)
 
     def _draw_graph(self) -> None:
         now = self.room.history.now
@@ -218,10 +222,12 @@ class Page:
         if hasattr(self, "graph"):
             self.graph.x_range.end, self.graph.y_range.end = layout.columns, layout.rows
 
-    def _draw_map(self, view: MapView, plot: Any) -> None:
+    def _draw_map(self, view: MapView, plot: Any, now: float) -> None:
         shown = view.shown()
         if not shown.height or view.places is None:
+            plot.x_range.start, plot.x_range.end = now - view.keep / 1000, now
             return
+        panels.waiting(plot).visible = False
         middle = (pl.col("at") + view.width // 2) / 1000
         cells = shown.select(middle.alias("x"), pl.col("place").alias("y"), "value")
         self.cells.data = {name: cells[name].to_numpy() for name in cells.columns}
@@ -238,22 +244,28 @@ class Page:
                 plot.y_range.start, plot.y_range.end = low, high
 
     def _draw_lines(self, now: float) -> None:
-        for number, (name, points) in enumerate(self.room.history.behind().items()):
+        behind, batches = self.room.history.behind(), self.room.history.batches()
+        for name, points in behind.items():
             if name not in self.lines:
-                self.lines[name] = ColumnDataSource({"at": [], "s": []})
-                dash = "dashed" if name == "results" else "solid"
-                self.behind.line("at", "s", source=self.lines[name], legend_label=name,
-                                 line_width=2, line_color=self.look.series[number % 5],
-                                 line_dash=dash)  # fmt: skip
-                self.behind.legend.location = "top_left"
-                self.behind.legend.orientation = "horizontal"
-                self.behind.legend.spacing = 12
+                self._add_line(name)
             self.lines[name].data = {"at": [p[0] for p in points], "s": [p[1] for p in points]}
-        self.data["work"].data = self.room.history.work()
-        batches = self.room.history.batches()
+        work = self.room.history.work()
+        self.data["work"].data = work
         self.data["batches"].data = {"at": [b[0] for b in batches], "ms": [b[1] for b in batches]}
-        for plot in (self.behind, self.taken, self.latency):
-            plot.x_range.start, plot.x_range.end = now - SPAN, now
+        panels.follow(self.behind, now - SPAN, now, (p for ps in behind.values() for p in ps))
+        tall = [max(two) for two in zip(work["came"], work["skipped"], strict=True)]
+        come = zip(work["at"], tall, strict=True) if any(tall) else ()
+        panels.follow(self.taken, now - SPAN, now, come)
+        panels.follow(self.latency, now - SPAN, now, batches)
+
+    def _add_line(self, name: str) -> None:
+        """To the seconds behind: the results first and dashed, then each source."""
+        first = name == RESULTS
+        number = OF_RESULTS if first else OF_SOURCES[(len(self.lines) - 1) % len(OF_SOURCES)]
+        self.lines[name] = ColumnDataSource({"at": [], "s": []})
+        self.behind.line("at", "s", source=self.lines[name], legend_label=name, line_width=2,
+                         line_color=self.look.series[number], name=f"series{number}",
+                         line_dash="dashed" if first else "solid")  # fmt: skip
 
     def _headline(self) -> str:
         now = self.room.history.now
@@ -284,9 +296,13 @@ class Page:
             seen = f"{view.place}s {_list(wanted)}" if wanted is not None else "everything"
             lines.append(f'<div id="wanted">Wanted on the map: <b>{html.escape(seen)}</b></div>')
         if self.room.said:
-            last = html.escape(self.room.said[-1])
-            lines.append(f'<div>Said upstream <b class="up" id="sent">{self.room.sent}</b> times, '
-                         f'last <code class="up">¬{last}</code></div>')  # fmt: skip
+            force, holds = self.room.in_force(), "nothing is in force any more"
+            if force is not None:
+                told = html.escape(DAY.sub(r"\1", str(force)))
+                holds = f'in force: <code class="up">{told}</code>'
+            times = "time" if self.room.sent == 1 else "times"
+            lines.append(f'<div>Said upstream <b class="up" id="sent">{self.room.sent}</b> '
+                         f'{times}; {holds}</div>')  # fmt: skip
         if not self.allowed:
             lines.append(f'<div class="faint" id="looking">{REFUSED}</div>')
         if self.room.trouble and self.room.trouble != REFUSED:
@@ -299,7 +315,7 @@ REFUSED = "You may look. To act on the query, open the page with ?token=…"
 
 def _paint(renderer: GlyphRenderer, look: Look) -> None:
     """What does not follow the theme: the colours of data, feedback and words."""
-    colour = {"data": look.data, "feedback": look.feedback, "text": look.text}.get(renderer.name)
+    colour = look.colour(renderer.name)
     for name in ("line_color", "fill_color", "text_color"):
         if colour is not None and hasattr(renderer.glyph, name):
             setattr(renderer.glyph, name, colour)

@@ -148,6 +148,7 @@ class Bench:
     merging: Merging = field(default_factory=Merging)
     clock: Clock = field(default_factory=RealClock)
     doing: str = ""
+    step: str = ""  # of the start, which takes about a minute
     trouble: str = ""
     running: dict[str, FlowQuery] = field(default_factory=dict)
     begun: bool = False
@@ -232,16 +233,22 @@ class Bench:
 
     def _begin(self) -> None:
         if self.after is not None:
+            self._at_step(1, "waiting for the first batch of the query")
             self._runs(self.after)
         self.feed = Feed(self.sensors, self.home / "input", self.later, self.clock)
         self.feed.start()
-        for name in self.names:
+        for number, name in enumerate(self.names, 2):
+            self._at_step(number, f"starting replica {name}")
             self._started(name)
+        self._at_step(len(self.names) + 2, "waiting for the first batch of the merge")
         checkpoint = str(merger_checkpoint(self.home))
         rows = merged(self.spark, self.home, SINK)
         stream = rows.writeStream.foreachBatch(self.checked).trigger(processingTime=self.trigger)
         self.merger = stream.option("checkpointLocation", checkpoint).start()
         Reporter.of(self.merger, Hints(f"{checkpoint}/interpunct"))
+
+    def _at_step(self, number: int, what: str) -> None:
+        self.step = f"step {number} of {len(self.names) + 2}: {what} …"
 
     def _start(self, name: str) -> None:
         folder = self.home / "input" / name

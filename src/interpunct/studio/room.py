@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from interpunct.engine.vitals import Snapshot
 from interpunct.flow.feedback import Length
 from interpunct.model.errors import InterpunctError
+from interpunct.model.feedback import Feedback, Intent
+from interpunct.model.punctuation import Punctuation
 from interpunct.model.schema import START_OF_TIME
 from interpunct.progress.clock import Clock, RealClock
 from interpunct.studio.access import Access
@@ -26,15 +28,37 @@ EVERY = 500  # milliseconds between two looks
 MOST_SAID = 50
 
 
+@dataclass(frozen=True)
+class Said:
+    """Feedback that was accepted from one sink."""
+
+    sink: str
+    feedback: Feedback
+
+    def __str__(self) -> str:
+        return f"{self.feedback.intent.value}{self.feedback.pattern.by_name()}"
+
+    def over(self, reached: int) -> bool:
+        """Whether it speaks of nothing that is still to come, now that its sink is there."""
+        if self.feedback.intent is Intent.DEMANDED:
+            return True  # it was for one moment
+        schema = self.feedback.schema
+        if schema.time is None or reached <= START_OF_TIME:
+            return False
+        past = Punctuation.heartbeat(schema, reached).pattern
+        return self.feedback.pattern.implies(past)
+
+
 @dataclass
 class Room:
     watched: Watched
     access: Access
     views: Sequence[MapView] = ()
     bench: Bench | None = None  # a merge whose inputs the page can stop and start
+    about: str = ""  # what whoever looks at the sources should know
     clock: Clock = field(default_factory=RealClock)
     history: History = field(default_factory=History)
-    said: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_SAID))
+    said: deque[Said] = field(default_factory=lambda: deque(maxlen=MOST_SAID))
     sent: int = 0
     trouble: str = ""
     merging: Merging | None = None  # where a merge is watched
@@ -74,8 +98,15 @@ class Room:
             return False
         self.trouble = ""
         self.sent += 1
-        self.said.append(accepted.pattern.by_name())
+        self.said.append(Said(sink, accepted))
         return True
+
+    def in_force(self) -> Said | None:
+        """What was said last of all that still holds."""
+        now = self.history.now
+        reached = {} if now is None else now.reached
+        holding = (s for s in reversed(self.said) if not s.over(reached.get(s.sink, START_OF_TIME)))
+        return next(holding, None)
 
     def leave(self, who: str) -> None:
         """Someone has gone: what only he wanted is not wanted any more."""

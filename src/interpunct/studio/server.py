@@ -8,6 +8,7 @@ It listens on this machine alone unless it is told otherwise, and then control n
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -123,10 +124,14 @@ def opened(
     address: str = "127.0.0.1",
     token: str | None = None,
     bench: Bench | None = None,
+    about: str = "",
 ) -> Served:
-    """A page for this thread's loop; nothing happens until that runs."""
+    """A page for this thread's loop; nothing happens until that runs. `about` is what whoever
+    looks at its sources should know."""
+    # A page that somebody has closed is drawn until it is forgotten, and Bokeh warns of each time.
+    logging.getLogger("bokeh.server.views.ws").setLevel(logging.ERROR)
     access = Access.at(address, token)
-    room = Room(query, access, views, bench)
+    room = Room(query, access, views, bench, about)
     room.look()
     port = _free(address, port)
     loop = IOLoop(make_current=True)

@@ -25,6 +25,7 @@ class Zoom:
     looks: dict[str, frozenset[int] | None] = field(default_factory=dict)  # None: everything
     renewed: int | None = None  # when what was said last has to be said again
     said: frozenset[int] | None = None
+    until: int = 0  # the time up to which that speaks
 
     def look(self, who: str, values: Collection[int] | None) -> None:
         """Someone looks at these values, or at everything."""
@@ -51,7 +52,9 @@ class Zoom:
             return None
         if wanted == self.said and self.renewed is not None and reached < self.renewed:
             return None
-        lasting = self.ahead + 4 * batch
-        self.said, self.renewed = wanted, reached + self.ahead // 2
+        until = reached + self.ahead + 4 * batch
+        if wanted == self.said:  # batches take now more, now less: what was promised stays so
+            until = max(until, self.until)
+        self.said, self.renewed, self.until = wanted, reached + self.ahead // 2, until
         values = ", ".join(map(str, sorted(wanted)))
-        return f"¬[{self.attribute} ∉ {{{values}}}]", lasting
+        return f"¬[{self.attribute} ∉ {{{values}}}]", until - reached
