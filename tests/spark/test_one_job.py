@@ -66,3 +66,7 @@ def test_a_late_tuple_that_nobody_expected_is_written_and_so_is_all_else(
     assert comparable(late) == comparable(expected["late:rows"])
     assert late.height == 1
     assert sufficed == [True] * (LATE_IN - MEMORY) + [False]
+    counted = query.snapshot().vitals
+    assert counted.operators["aggregate_1"].made[0] == (read(tmp_path / "sums").height), "not twice"
+    assert counted.sources["rows"].rows == sum(batch["rows"].height for batch in data)
+    assert counted.sources["rows"].late == 1

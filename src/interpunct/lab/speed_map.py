@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from interpunct.api import Flow
+from interpunct.model.durations import duration
 from interpunct.model.errors import FlowError
 from interpunct.model.schema import to_ticks
 from interpunct.progress.clock import RealClock
@@ -96,9 +97,11 @@ def plain(sensors: DataFrame, vehicles: DataFrame) -> DataFrame:
 
 
 def record(plan: Plan) -> dict[str, Path]:
-    """Write the recording: tuples in the order they arrive."""
+    """Write the recording: tuples in the order they arrive. It begins with a window, so that a run
+    looks the same at any time of the day."""
     random = np.random.default_rng(plan.seed)
-    start = RealClock().now()
+    window = duration(WINDOW, "window")
+    start = RealClock().now() // window * window
     times = np.arange(0, plan.seconds * SECOND, 2 * SECOND)
     ticks, segments = np.repeat(times, SEGMENTS), np.tile(np.arange(SEGMENTS), len(times))
     delay = random.integers(0, SECOND // 2, len(ticks))
@@ -273,7 +276,8 @@ def picture(result: Outcome, path: Path) -> None:
 
     drawing, (left, right) = figure(2, "Speed map: the vehicles go quiet, the map goes on")
     for name, style in (("interpunct", "-"), ("plain", "--")):
-        rows = [(0.0, 0), *result.delivered[name].rows, (float(result.plan.seconds), 0)]
+        end = max(result.plan.seconds, *(t for d in result.delivered.values() for t, _ in d.rows))
+        rows = [(0.0, 0), *result.delivered[name].rows, (end, 0)]
         times, counts = [t for t, _ in rows], np.cumsum([n for _, n in rows])
         left.step(times, counts, style, where="post", label=name)
     left.axvspan(*result.plan.quiet, color="0.9", label="vehicles quiet")

@@ -9,11 +9,12 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from interpunct.engine.lane import Lane, LaneBatch, LaneOutput, Said
 from interpunct.engine.lane_source import Facts
+from interpunct.engine.vitals import Vitals
 from interpunct.flow.nodes import Ref
 from interpunct.model.page import Page
 from interpunct.model.schema import Schema
 from interpunct.spark.channel import Message
-from interpunct.spark.hints import Hint, current_batch
+from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.program import Program
 from interpunct.spark.rows import as_rows
@@ -42,6 +43,7 @@ from interpunct.spark.wire import (
 if TYPE_CHECKING:
     import pandas as pd
 
+COUNTS = "counts"  # the record of what a lane has counted
 _warm: Warm[Lane] = Warm()
 
 
@@ -76,11 +78,14 @@ class LaneProcessor(StatefulProcessor):
             return
         batch = self._batch(arrived[mine])
         place = (self._program.run, self._stage, lane_id)
-        lane, state = _warm.take(place, self._entries, lambda found: self._built(lane_id, found))
+        lane, state = _warm.take(place, self._entries, self._built)
         output = lane.run(batch)
         lane.save()
+        if self._program.hints is not None:
+            vitals = lane.vitals()
+            state.put(COUNTS, vitals.counts())
+            self._leave_hints(self._program.hints, lane_id, lane, vitals)
         _warm.keep(place, lane, state)
-        self._leave_hints(lane_id, lane)
         if self._direct is not None:
             name, schema = self._direct
             frame = output.sinks.pop(name.removeprefix(SINK), None)
@@ -135,28 +140,27 @@ class LaneProcessor(StatefulProcessor):
 
     # The lane ---------------------------------------------------------------------------------
 
-    def _built(self, lane_id: int, state: SparkState) -> Lane:
+    def _built(self, state: SparkState) -> Lane:
         """The lane from its state, if that is of the same program."""
         stored = state.get("program")
         assert stored is None or isinstance(stored, bytes)
         described = self._program.check(self._stage, stored)
         if stored is None:
             state.put("program", described)
-        lane, hints = self._program.lane(self._stage, state), self._program.hints
-        if hints is not None:
-            lane.before = hints.reported(self._stage, lane_id)
+        lane, counted = self._program.lane(self._stage, state), state.get(COUNTS)
+        if isinstance(counted, bytes):
+            lane.before = Vitals.of_counts(counted)
         return lane
 
-    def _leave_hints(self, lane_id: int, lane: Lane) -> None:
+    def _leave_hints(self, hints: Hints, lane_id: int, lane: Lane, vitals: Vitals) -> None:
         """One lane speaks for all: their sources' times are the same."""
-        batch, hints = current_batch(), self._program.hints
-        if hints is not None and batch is not None and lane_id == self._program.lane_ids[0]:
+        batch = current_batch()
+        if batch is not None and lane_id == self._program.lane_ids[0]:
             times = lane.source_times()
             told = {name: Hint(time.given, time.greatest) for name, time in times.items()}
             hints.write(self._stage, batch, told)
-        if hints is not None:
-            hints.report(self._stage, lane_id, lane.vitals())
-            hints.assume(self._stage, lane_id, lane.assumed(), lane.skipped())
+        hints.report(self._stage, lane_id, vitals)
+        hints.assume(self._stage, lane_id, lane.assumed(), lane.skipped())
 
     # Out --------------------------------------------------------------------------------------
 
