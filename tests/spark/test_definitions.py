@@ -1,14 +1,17 @@
 """Definitions 1 and 2 of Feedback on Spark, for every operator and random feedback.
 
 Each operator has sources of its own, so that what it tells those upstream gets to them: a source
-with several readers goes on for all of them unless all agree.
+with several readers goes on for all of them unless all agree. Every tuple is there twice, with
+another key. Of the second copies the sources leave out, at random, what operators will tell them
+of, even before they are told; so that one query shows both definitions, by copy.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,8 +28,8 @@ from interpunct.testing.cases import hashable
 from tests.spark.scenario import DDL, SECOND, T0, batches, in_process, write_files
 from tests.spark.test_parity import files_of, read
 
-Batches = list[dict[str, pl.DataFrame]]
 SEED = 20
+COPY = 10  # what is added to the key of a second copy
 ORDERED = ip.external("ts", ordered=True, ets="never")
 SKEWED = ip.external("ts", ip.bounds(skew="4s"), ets="never")
 
@@ -84,7 +87,7 @@ def archive(folder: Path) -> str:
     path = folder / "known.db"
     with sqlite3.connect(path) as database:
         database.execute("create table known (k integer, v real)")
-        database.executemany("insert into known values (?, ?)", [(k, k / 4) for k in range(5)])
+        database.executemany("insert into known values (?, ?)", [(k, k / 4) for k in range(20)])
     return f"sqlite:///{path}"
 
 
@@ -94,7 +97,8 @@ def drawn(schema: ip.Schema, random: Random) -> ip.Feedback:
     keys = [n for n in ("k", "key") if n in schema]
     values = [n for n, t in schema.polars.items() if t.is_float()]
     if keys and random.random() < 0.6:
-        conditions[keys[0]] = random.sample(range(5), random.randint(1, 3))
+        chosen = random.sample(range(5), random.randint(1, 3))
+        conditions[keys[0]] = [*chosen, *(k + COPY for k in chosen)]
     if values and random.random() < 0.4:
         name = random.choice(values)
         conditions[name] = (random.choice("<≥"), round(random.uniform(0.2, 0.8), 2))
@@ -107,15 +111,17 @@ def drawn(schema: ip.Schema, random: Random) -> ip.Feedback:
 class Scenario:
     """The flow, its input, what it delivers when nobody says anything, and what will be said."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        random = Random(seed)
+    def __init__(self, folder: Path) -> None:
+        random = Random(SEED)
         self.flow = apart(archive(folder))
-        rows = batches(seed, rows=30, count=2)
-        self.data: Batches = [
-            {n.name: batch[n.name[-1]] for n in self.flow.graph.sources} for batch in rows
-        ]
-        self.full = in_process(self.flow, self.data)
         self.said = {n.name: drawn(n.streams[0].schema, random) for n in self.flow.graph.sinks}
+        names = [n.name for n in self.flow.graph.sources]
+        rows = [{n: batch[n[-1]] for n in names} for batch in batches(SEED, rows=30, count=2)]
+        told = self.propagated()
+        self.full = in_process(self.flow, [{n: twice(f) for n, f in b.items()} for b in rows])
+        *begun, closing = rows
+        thinned = [{n: twice(f, told[n], random) for n, f in b.items()} for b in begun]
+        self.data = [*thinned, {n: twice(f) for n, f in closing.items()}]
 
     def propagated(self) -> dict[str, list[ip.Pattern]]:
         """By source, what its only reader tells it because of what was said to a sink."""
@@ -126,15 +132,31 @@ class Scenario:
                     found[step.node].append(step.pattern)
         return found
 
-    def check(self, got: dict[str, pl.DataFrame], seed: int) -> None:
-        """SR − subset(SR, f) ⊆ S ⊆ SR at every sink."""
+    def run(self, spark: SparkSession, folder: Path) -> FlowQuery:
+        """What is said is there before the query begins."""
+        write_files(self.data, folder)
+        channel = Channel.of(str(folder / "checkpoint"))
         for sink, feedback in self.said.items():
-            whole = self.full[sink]
-            found = bag(got[sink].select(whole.columns)) if sink in got else Counter()
-            kept = bag(whole.filter(~feedback.pattern.mask(whole)))
-            where = f"seed {seed}, {sink}, {feedback}"
-            assert found <= bag(whole), f"{where}: {found - bag(whole)} is invented"
-            assert kept <= found, f"{where}: {kept - found} is missing"
+            channel.send(Message.of(sink, feedback))
+        graph = self.flow.graph
+        query = self.flow.start(
+            spark, {n.name: files_of(spark, n, folder) for n in graph.sources},
+            checkpoint=str(folder / "checkpoint"), lanes=2, trigger={"availableNow": True},
+            sinks={n.name: str(folder / "out" / n.name) for n in graph.sinks},
+        )  # fmt: skip
+        query.await_termination()
+        return query
+
+
+def twice(
+    frame: pl.DataFrame, told: Sequence[ip.Pattern] = (), random: Random | None = None
+) -> pl.DataFrame:
+    """A frame and its copy, in the order of time; the copy without some of what patterns match."""
+    copy = frame.with_columns(pl.col("k") + COPY)
+    for pattern in told:
+        chosen = [random is not None and random.random() < 0.7 for _ in range(copy.height)]
+        copy = copy.filter(~(pattern.mask(copy) & pl.Series(chosen, dtype=pl.Boolean)))
+    return pl.concat([frame, copy]).sort("ts", maintain_order=True)
 
 
 def bag(frame: pl.DataFrame) -> Counter[tuple[Any, ...]]:
@@ -142,57 +164,52 @@ def bag(frame: pl.DataFrame) -> Counter[tuple[Any, ...]]:
     return Counter(hashable(row) for row in frame.with_columns(pl.col(floats).round(9)).rows())
 
 
-def heard(
-    spark: SparkSession, scenario: Scenario, data: Batches, folder: Path
-) -> tuple[FlowQuery, dict[str, pl.DataFrame]]:
-    """The flow over these batches; what is said is there before it begins."""
-    write_files(data, folder)
-    channel = Channel.of(str(folder / "checkpoint"))
-    for sink, feedback in scenario.said.items():
-        channel.send(Message.of(sink, feedback))
-    graph = scenario.flow.graph
-    query = scenario.flow.start(
-        spark, {n.name: files_of(spark, n, folder) for n in graph.sources},
-        checkpoint=str(folder / "checkpoint"), lanes=2, trigger={"availableNow": True},
-        sinks={n.name: str(folder / "out" / n.name) for n in graph.sinks},
-    )  # fmt: skip
-    query.await_termination()
-    return query, {path.name: read(path) for path in (folder / "out").iterdir()}
+@dataclass
+class Heard:
+    """The flow after it has heard everything, and what each sink delivered."""
+
+    scenario: Scenario
+    skipped: set[str]  # the operators and sources that left something out
+    out: dict[str, pl.DataFrame]
+
+    def check(self, *, copies: bool) -> None:
+        """SR − subset(SR, f) ⊆ S ⊆ SR at every sink."""
+        for sink, feedback in self.scenario.said.items():
+            whole = self.scenario.full[sink]
+            mine = pl.col("k" if "k" in whole.columns else "key").ge(COPY) == copies
+            whole = whole.filter(mine)
+            found = bag(self.out[sink].select(whole.columns).filter(mine))
+            kept = bag(whole.filter(~feedback.pattern.mask(whole)))
+            where = f"seed {SEED}, {sink}, {feedback}"
+            assert found <= bag(whole), f"{where}: {found - bag(whole)} is invented"
+            assert kept <= found, f"{where}: {kept - found} is missing"
 
 
-@pytest.mark.slow
-def test_definition_1_every_operator_exploits_feedback_correctly(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    scenario = Scenario(tmp_path, SEED)
-    query, got = heard(spark, scenario, scenario.data, tmp_path)
-    scenario.check(got, SEED)
+@pytest.fixture(scope="module")
+def heard(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Heard:
+    folder = tmp_path_factory.mktemp("definitions")
+    scenario = Scenario(folder)
+    query = scenario.run(spark, folder)
     skipped = {node for node, counts in query.skipped().items() if sum(counts.values())}
-    sources = {n.name for n in scenario.flow.graph.sources}
-    assert len(skipped) > len(scenario.said) // 2, "most make use of it"
-    assert len(skipped & sources) > len(sources) // 4, "and what they pass on gets to the sources"
+    empty = {n: f.clear() for n, f in scenario.full.items()}
+    out = {path.name: read(path) for path in (folder / "out").iterdir()}
+    return Heard(scenario, skipped, empty | out)
 
 
 @pytest.mark.slow
-def test_definition_2_what_every_operator_propagates_is_safe_to_act_upon(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Sources leave out, at random, what they will be told of, even before they are told."""
-    scenario, random = Scenario(tmp_path, SEED), Random(SEED)
-    told = scenario.propagated()
+def test_definition_1_every_operator_exploits_feedback_correctly(heard: Heard) -> None:
+    heard.check(copies=False)
+    sources = {n.name for n in heard.scenario.flow.graph.sources}
+    assert len(heard.skipped) > len(heard.scenario.said) // 2, "most make use of it"
+    passed_on = heard.skipped & sources
+    assert len(passed_on) > len(sources) // 4, "and what they pass on gets to the sources"
+
+
+@pytest.mark.slow
+def test_definition_2_what_every_operator_propagates_is_safe_to_act_upon(heard: Heard) -> None:
+    told = heard.scenario.propagated()
     assert sum(1 for patterns in told.values() if patterns) > len(told) // 3
-    *batches, closing = scenario.data
-    thinned = [{n: without(f, told[n], random) for n, f in b.items()} for b in batches]
-    before, after = (sum(f.height for b in d for f in b.values()) for d in (batches, thinned))
-    assert after < 0.9 * before
-    _, got = heard(spark, scenario, [*thinned, closing], tmp_path)
-    scenario.check(got, SEED)
-
-
-def without(frame: pl.DataFrame, told: list[ip.Pattern], random: Random) -> pl.DataFrame:
-    """A frame without some of the tuples that patterns match."""
-    chosen = pl.Series([random.random() < 0.7 for _ in range(frame.height)], dtype=pl.Boolean)
-    for pattern in told:
-        kept = ~(pattern.mask(frame) & chosen)
-        frame, chosen = frame.filter(kept), chosen.filter(kept)
-    return frame
+    rows = pl.concat(f.select("k") for batch in heard.scenario.data for f in batch.values())
+    copies = rows.filter(pl.col("k") >= COPY).height
+    assert copies < 0.9 * (rows.height - copies), "sources left out something"
+    heard.check(copies=True)
