@@ -14,6 +14,8 @@ from interpunct.lab import ets_latency as latency
 from interpunct.lab import ets_memory as memory
 from interpunct.lab import plan_heartbeats as plans
 
+CASES = "A without ETS, B with periodic ones (so many a second), C on demand, D without timestamps"
+
 
 def disorder_table(result: Experiment) -> Table:
     numbers = result.to_json()
@@ -127,7 +129,8 @@ def latency_table(result: latency.EtsLatency) -> Table:
     for case, outcome in result.real.items():
         simulated = result.simulated[case]
         table.add_row(str(case), *_latency_cells(outcome), *_latency_cells(simulated))
-    table.caption = f"Simulated steps cost {result.step_cost_us} µs each, as measured here."
+    steps = f"Simulated steps cost {result.step_cost_us} µs each, as measured here."
+    table.caption = f"{CASES}\n{steps}"
     return table
 
 
@@ -143,6 +146,7 @@ def memory_table(result: memory.EtsMemory) -> Table:
     table.add_column("tuples and punctuations", justify="right")
     for case, outcome in result.outcomes.items():
         table.add_row(str(case), f"{outcome.peak_queue:,}")
+    table.caption = CASES
     return table
 
 
@@ -172,6 +176,7 @@ def bench_table(result: benchmark.Bench) -> Table:
         table.add_row(operator, *speeds, f"{result.growth(operator):.2f}")
     results = [f"{result.output_per_s('join', size):,.0f}" for size in sizes]
     table.add_row("join, results", *results, "")
+    table.caption = "growth: the time of a tuple with four times as many tuples, 1 if none"
     return table
 
 
