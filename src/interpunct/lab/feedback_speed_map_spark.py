@@ -7,7 +7,7 @@
 An hour of the stream makes a batch, taken as fast as it goes, so that feedback has to be ahead of
 it: it is with the lanes in the next batch and with the source in the one after. The driver follows
 a route, and after each batch the map tells what will be looked at until two batches later. The
-first batch, in which everything is still being compiled, does not count.
+first batch, in which everything is still being compiled, does not count, nor does a first run.
 
 With F1 the lanes keep what nobody looks at from the map; with F2 they do not put its averages
 together, though ingest has read and summed what they are made of; with F3 ingest, too, leaves it.
@@ -28,7 +28,7 @@ from interpunct.lab.isolated import Report, silent
 from interpunct.lab.map_pictures import SpeedMap
 from interpunct.lab.schemes import Case, Comparison, cases
 from interpunct.lab.throughput import trigger_seconds
-from interpunct.lab.zooming import F0, MINUTE, Drive, View, restrained
+from interpunct.lab.zooming import F0, F3, MINUTE, Drive, View, restrained
 from interpunct.spark.query import FlowQuery
 from interpunct.spark.replay import replay
 from interpunct.spark.session import session
@@ -148,6 +148,9 @@ def spark_speed_map(setup: Setup, report: Report = silent) -> SparkSpeedMap:
     result = SparkSpeedMap(setup, {case: [] for case in cases(setup.minutes)})
     spark = session(2, spark__driver__memory="4g")
     try:
+        report(0.0, "Spark, warming up")
+        warming = Case(F3, setup.minutes[0])
+        run_query(spark, recording, setup, warming, setup.folder / "warming")
         for turn in range(setup.turns):
             for at, (case, runs) in enumerate(result.runs.items()):
                 doing = " ".join(("Spark,", case.scheme, f"{case.minutes or ''}"))

@@ -1,14 +1,17 @@
 """What the schemes F1 to F3 save of F0's time, by how often the driver switches (Figure 7).
 
 A turn runs every case once, and savings are ratios within a turn: a machine whose speed drifts
-drifts for all of them.
+drifts for all of them. The stays of a driver come in another order with each scheme, so that none
+is always early or always late: what frequent switches cost is then the mean over the schemes.
+
+    F0   F1: 2 4 6   F2: 6 2 4   F3: 4 6 2
 
     >>> from types import SimpleNamespace as Took
     >>> seconds = {F0: 10.0, F1: 5.0, F2: 3.0, F3: 2.5}
     >>> runs = {case: [Took(seconds=seconds[case.scheme])] for case in cases((2, 6))}
     >>> found = Comparison((2, 6), runs)
-    >>> found.saved_pct(F3), found.frequency_pct[F3]
-    ({'2': 75.0, '6': 75.0}, 0.0)
+    >>> found.saved_pct(F3), found.frequency_pct[F3], found.frequency_mean_pct
+    ({'2': 75.0, '6': 75.0}, 0.0, 0.0)
     >>> found.expected()["F2_saves_61_pct"]
     True
 """
@@ -37,8 +40,9 @@ class Case:
 
 def cases(minutes: Sequence[int]) -> Iterator[Case]:
     yield Case(F0)
-    for stay in minutes:
-        yield from (Case(scheme, stay) for scheme in TOLD)
+    for turned, scheme in enumerate(TOLD):
+        at = len(minutes) - turned % len(minutes)
+        yield from (Case(scheme, stay) for stay in (*minutes[at:], *minutes[:at]))
 
 
 class Timed(Protocol):
@@ -72,6 +76,10 @@ class Comparison:
             for s in TOLD
         }
 
+    @property
+    def frequency_mean_pct(self) -> float:
+        return round(statistics.mean(self.frequency_pct.values()), 1)
+
     def by_scheme(self, value: Callable[[Case], Any]) -> dict[str, Any]:
         """A value of each case: one of F0, and of the others by how long the driver stays."""
         told = {s: {f"{m}": value(Case(s, m)) for m in self.minutes} for s in TOLD}
@@ -81,7 +89,7 @@ class Comparison:
         return {
             "seconds": self.by_scheme(lambda case: round(self.seconds(case), 2)),
             "saved_pct": {scheme: self.saved_pct(scheme) for scheme in TOLD},
-            "frequency_costs_pct": self.frequency_pct,
+            "frequency_costs_pct": {**self.frequency_pct, "mean": self.frequency_mean_pct},
         }
 
     def expected(self) -> dict[str, bool]:
@@ -89,5 +97,5 @@ class Comparison:
             f"{scheme}_saves_{least:g}_pct": min(self.saved_pct(scheme).values()) >= least
             for scheme, least in TARGETS.items()
         }
-        frequency = max(self.frequency_pct.values())
-        return {**saved, f"frequency_costs_at_most_{FREQUENT:g}_pct": frequency <= FREQUENT}
+        rarely = self.frequency_mean_pct <= FREQUENT
+        return {**saved, f"frequency_costs_at_most_{FREQUENT:g}_pct": rarely}
