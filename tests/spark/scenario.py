@@ -52,7 +52,9 @@ def everything() -> ip.Flow:
     return flow
 
 
-def batches(seed: int = 7, rows: int = 40, count: int = BATCHES) -> list[dict[str, pl.DataFrame]]:
+def batches(
+    seed: int = 7, rows: int = 40, count: int = BATCHES, lag: int = 5
+) -> list[dict[str, pl.DataFrame]]:
     """Per batch and source a frame; `c` lags by up to 5 s, and sometimes by half a minute."""
     random = np.random.default_rng(seed)
     result = []
@@ -64,7 +66,7 @@ def batches(seed: int = 7, rows: int = 40, count: int = BATCHES) -> list[dict[st
             size = 0 if quiet else rows
             ticks = start + np.sort(random.integers(0, 10 * SECOND, size))
             if source == "c" and size:
-                ticks = ticks - random.integers(0, 5 * SECOND, size)
+                ticks = ticks - random.integers(0, lag * SECOND, size)
                 ticks = ticks - 25 * SECOND * (random.random(size) < 0.1)
                 ticks = np.sort(ticks)  # on Spark a batch has no order inside, so late is by batch
             frames[source] = _frame(random, ticks)
