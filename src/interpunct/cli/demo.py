@@ -63,7 +63,7 @@ def _state(race: speed_map.Race) -> str:
 
 def _table(result: speed_map.Outcome) -> Table:
     windows = result.speeds["ts"].unique().sort().tail(4).to_list()
-    table = Table(title="Average vehicle speed by segment and 20 seconds", caption_justify="left")
+    table = Table(title="Average vehicle speed by segment and 20 seconds")
     table.add_column("segment")
     for window in windows:
         table.add_column(f"{window:%H:%M:%S}", justify="right")

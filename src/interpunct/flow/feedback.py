@@ -76,6 +76,17 @@ def delimited(pattern: Pattern) -> bool:
     return ticks is not None and ticks[1] is not None
 
 
+def over(feedback: Feedback, reached: int) -> bool:
+    """Whether it speaks of nothing that is still to come, now that its sink has come to this
+    heartbeat; a demand was for one moment."""
+    if feedback.intent is Intent.DEMANDED:
+        return True
+    schema = feedback.schema
+    if schema.time is None or reached <= START_OF_TIME:
+        return False
+    return feedback.pattern.implies(Punctuation.heartbeat(schema, reached).pattern)
+
+
 def ending(feedback: Feedback, sink: str, reached: int, lasting: Length) -> Feedback:
     """The feedback, for so long after what its sink has reached."""
     schema = feedback.schema
@@ -130,9 +141,7 @@ class Desk:
         schema = self._schema(sink)
         if schema.time is None or heartbeat <= START_OF_TIME:
             return
-        past = Punctuation.heartbeat(schema, heartbeat).pattern
-        still = [f for f in self.said.get(sink, ()) if not f.pattern.implies(past)]
-        self.said[sink] = [f for f in still if f.intent is not Intent.DEMANDED]
+        self.said[sink] = [f for f in self.said.get(sink, ()) if not over(f, heartbeat)]
 
     def _schema(self, sink: str) -> Schema:
         names = [n.name for n in self.graph.sinks]

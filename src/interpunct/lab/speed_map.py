@@ -275,8 +275,8 @@ def picture(result: Outcome, path: Path) -> None:
     from interpunct.lab.figures import figure, saved
 
     drawing, (left, right) = figure(2, "Speed map: the vehicles go quiet, the map goes on")
+    end = max(result.plan.seconds, *(t for d in result.delivered.values() for t, _ in d.rows))
     for name, style in (("interpunct", "-"), ("plain", "--")):
-        end = max(result.plan.seconds, *(t for d in result.delivered.values() for t, _ in d.rows))
         rows = [(0.0, 0), *result.delivered[name].rows, (end, 0)]
         times, counts = [t for t, _ in rows], np.cumsum([n for _, n in rows])
         left.step(times, counts, style, where="post", label=name)

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from interpunct.engine.vitals import Snapshot
-from interpunct.flow.feedback import Length
+from interpunct.flow.feedback import Length, over
 from interpunct.model.errors import InterpunctError
-from interpunct.model.feedback import Feedback, Intent
-from interpunct.model.punctuation import Punctuation
+from interpunct.model.feedback import Feedback
 from interpunct.model.schema import START_OF_TIME
 from interpunct.progress.clock import Clock, RealClock
 from interpunct.studio.access import Access
@@ -37,16 +36,6 @@ class Said:
 
     def __str__(self) -> str:
         return f"{self.feedback.intent.value}{self.feedback.pattern.by_name()}"
-
-    def over(self, reached: int) -> bool:
-        """Whether it speaks of nothing that is still to come, now that its sink is there."""
-        if self.feedback.intent is Intent.DEMANDED:
-            return True  # it was for one moment
-        schema = self.feedback.schema
-        if schema.time is None or reached <= START_OF_TIME:
-            return False
-        past = Punctuation.heartbeat(schema, reached).pattern
-        return self.feedback.pattern.implies(past)
 
 
 @dataclass
@@ -105,8 +94,8 @@ class Room:
         """What was said last of all that still holds."""
         now = self.history.now
         reached = {} if now is None else now.reached
-        holding = (s for s in reversed(self.said) if not s.over(reached.get(s.sink, START_OF_TIME)))
-        return next(holding, None)
+        at = {said.sink: reached.get(said.sink, START_OF_TIME) for said in self.said}
+        return next((s for s in reversed(self.said) if not over(s.feedback, at[s.sink])), None)
 
     def leave(self, who: str) -> None:
         """Someone has gone: what only he wanted is not wanted any more."""
