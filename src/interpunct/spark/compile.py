@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from interpunct.flow.graph import Graph
@@ -51,13 +51,23 @@ def compiled(
     rows = reduce(DataFrame.union, entering)
     last = len(program.stages) - 1
     for stage in program.stages:
-        timed = rows.withColumn("now", F.unix_micros(F.current_timestamp()))
+        timed = rows.withColumn("now", batch_time())
         direct = program.direct if stage.number == last else None
         schema = WIRE if direct is None else with_rows(spark_schema(direct[1]))
         rows = timed.groupBy("lane").transformWithStateInPandas(
             LaneProcessor(program, stage.number, direct), schema, "append", "none"
         )
     return rows.filter(F.col("stage") == OUT)
+
+
+def batch_time() -> Column:
+    """When the batch began, in microseconds.
+
+    Plainly asked for, the moment is written into the code that Spark generates, which is therefore
+    compiled anew in every batch. To sort an array it generates none: one of one moment is sorted,
+    and the code stays the same.
+    """
+    return F.unix_micros(F.array_sort(F.array(F.current_timestamp()))[0])
 
 
 def ingested(program: Program, source: SourceNode, frame: DataFrame) -> DataFrame:
@@ -127,8 +137,17 @@ class Leaving:
         """The rows of one sink or late output."""
         if name != self.direct:
             return unpacked(leaving, name, self.schemas[name])
-        columns = [F.col(row_column(c)).alias(c) for c in self.schemas[name].names]
-        return leaving.filter(F.col("stream") == name).select(*columns)
+        mine, columns = self._of_direct
+        return leaving.filter(mine).select(*columns)
+
+    @cached_property
+    def _of_direct(self) -> tuple[Column, list[Column]]:
+        """Which rows leave as rows, and their columns: made once, since each costs as much as a
+        call to the JVM or two."""
+        assert self.direct is not None
+        names = self.schemas[self.direct].names
+        columns = [F.col(row_column(name)).alias(name) for name in names]
+        return F.col("stream") == self.direct, columns
 
 
 def unpacked(rows: DataFrame, stream: str, schema: Schema) -> DataFrame:

@@ -42,7 +42,7 @@ from interpunct.model.page import Page
 from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, START_OF_TIME, Schema
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.timestamps import UNSAID, Bounds, external
-from interpunct.spark.compile import ingested, unpacked
+from interpunct.spark.compile import batch_time, ingested, unpacked
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
 from interpunct.spark.rows import arrow_schema, ddl_of, to_batches
@@ -133,7 +133,7 @@ class _Branch:
             F.substring_index(stream, "_", -1).cast("int").alias("sender"),
             "rows", "greatest", "least", "late",
             F.when(mine, F.col("page")).alias("page"),
-            F.unix_micros(F.current_timestamp()).alias("now"),
+            batch_time().alias("now"),
         )  # fmt: skip
         lanes = rows.groupBy("lane").transformWithStateInPandas(
             LaneProcessor(self.program, 0), WIRE, "append", "none"
