@@ -4,7 +4,8 @@ A lane is one hash partition of a stage; tuples that must meet must share it. Ea
 by which attributes its state may be divided: an aggregate by its groups, a join by its keys, a
 union by anything. A stage grows as long as some attribute serves all its operators; where none
 does, the stream is shuffled into a new stage. Attributes are followed back to the streams that
-enter the stage, through renamings, so that every entering tuple can be sent to its lane.
+enter the stage, through renamings, so that every entering tuple can be sent to its lane. Parts of
+a flow that have nothing to do with each other share a stage, each with keys of its own.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Planner:
         for node in self._graph.checked():
             self._place(node)
         live = self._coalesced([s for s in self._stages if s.nodes])
-        return [self._finished(number, stage) for number, stage in enumerate(live)]
+        return [self._finished(number, s) for number, s in enumerate(self._bundled(live))]
 
     def _place(self, node: Node) -> None:
         if isinstance(node, SourceNode):
@@ -174,9 +175,9 @@ class Planner:
             other.nodes = []
         return first
 
-    def _coalesced(self, stages: list[_Growing]) -> list[_Growing]:
-        """Stages of one depth share a shuffle where one key serves both: each source then enters
-        once, however many operators read it."""
+    def _coalesced(self, stages: list[_Growing]) -> list[tuple[int, _Growing]]:
+        """Stages of one depth become one where one key serves both: each source then enters once,
+        however many operators read it. With their depths, in the order data takes."""
         groups: list[tuple[int, _Growing]] = []
         depths: dict[int, int] = {}
         for stage in stages:
@@ -187,7 +188,23 @@ class Planner:
             if host is stage:
                 groups.append((depth, stage))
             depths[id(host)] = depth
-        return [stage for _, stage in sorted(groups, key=lambda g: g[0])]
+        return sorted(groups, key=lambda g: g[0])
+
+    def _bundled(self, groups: list[tuple[int, _Growing]]) -> list[_Growing]:
+        """Stages of one depth that no stream enters both of share a shuffle too, each by keys of
+        its own: what does not meet need not wait for each other in turn."""
+        bundles: list[tuple[int, _Growing, set[Ref]]] = []
+        for depth, stage in groups:
+            entries = set(self._reach_back(stage)[0])
+            hosts = (b for b in bundles if b[0] == depth and not b[2] & entries)
+            _, host, entered = next(hosts, (depth, stage, entries))
+            if host is stage:
+                bundles.append((depth, stage, entries))
+                continue
+            alive = [*(host.alive or ()), *(stage.alive or ())]
+            self._merged([host, stage]).alive = alive
+            entered |= entries
+        return [stage for _, stage, _ in bundles]
 
     def _absorbed(self, stage: _Growing, others: list[_Growing]) -> _Growing:
         """The first of the others that can take the stage in, or the stage itself."""

@@ -1,0 +1,45 @@
+"""Where the planner cuts a flow, and what shares a stage."""
+
+from __future__ import annotations
+
+import interpunct as ip
+from interpunct.flow.nodes import Ref
+from interpunct.flow.planner import stages
+
+DDL = "k bigint, j bigint, ts timestamp, v double"
+ORDERED = ip.external("ts", ordered=True)
+
+
+def keys(flow: ip.Flow) -> list[dict[str, tuple[str, ...]]]:
+    return [{str(ref): key for ref, key in stage.keys.items()} for stage in stages(flow.graph)]
+
+
+def test_parts_that_never_meet_share_a_stage_each_by_keys_of_its_own() -> None:
+    flow = ip.Flow("apart")
+    a, b, c, d, e = (flow.source(name, DDL, time=ORDERED) for name in "abcde")
+    flow.sink("by_k", a.aggregate(by="k", every="20s", v="avg(v)"))
+    flow.sink("by_j", b.join(c, on="j", within="20s"))
+    flow.sink("paced", d.pace(e, within="30s"))
+    assert keys(flow) == [{"a": ("k",), "b": ("j",), "c": ("j",), "d": (), "e": ()}]
+
+
+def test_a_source_that_is_needed_by_two_keys_enters_two_stages() -> None:
+    flow = ip.Flow("two keys")
+    a, b = (flow.source(name, DDL, time=ORDERED) for name in "ab")
+    flow.sink("by_k", a.aggregate(by="k", every="20s", v="avg(v)"))
+    flow.sink("by_j", a.aggregate(by="j", every="20s", v="avg(v)"))
+    flow.sink("other", b.aggregate(by="j", every="20s", v="avg(v)"))
+    assert keys(flow) == [{"a": ("k",), "b": ("j",)}, {"a": ("j",)}]
+
+
+def test_what_reads_another_part_comes_after_it_and_its_like() -> None:
+    """Two chains of two stages: the first halves share a stage, and so do the second."""
+    flow = ip.Flow("chains")
+    for name in "ab":
+        inner = flow.source(name, DDL, time=ORDERED).aggregate(by="k", every="20s", v="avg(v)")
+        flow.sink(f"{name}_all", inner.aggregate(every="40s", v="max(v)"))
+    first, second = stages(flow.graph)
+    assert set(first.keys) == {Ref("a"), Ref("b")}
+    assert {"aggregate_1", "aggregate_3"} <= set(first.nodes)
+    assert set(second.keys) == {Ref("aggregate_1"), Ref("aggregate_3")}
+    assert {"a_all", "b_all"} <= set(second.nodes)
