@@ -184,7 +184,9 @@ def idle_source(
 @app.command("throughput")
 def throughput(
     rows: Annotated[int, typer.Option("--rows", min=10_000, help="In a batch.")] = 4_000_000,
-    batches: Annotated[int, typer.Option("--batches", min=3, help="Of a turn.")] = 4,
+    batches: Annotated[
+        int, typer.Option("--batches", min=2, help="Of a turn, the first half to warm up.")
+    ] = 10,
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:

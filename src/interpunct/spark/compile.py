@@ -57,7 +57,7 @@ def compiled(
         rows = timed.groupBy("lane").transformWithStateInPandas(
             LaneProcessor(program, stage.number, direct), schema, "append", "none"
         )
-    return rows.filter(F.col("stage") == OUT)
+    return rows if program.direct is not None else rows.filter(F.col("stage") == OUT)
 
 
 def batch_time() -> Column:
@@ -147,7 +147,12 @@ class Leaving:
         assert self.direct is not None
         names = self.schemas[self.direct].names
         columns = [F.col(row_column(name)).alias(name) for name in names]
-        return F.col("stream") == self.direct, columns
+        return self.filled_by(self.direct), columns
+
+    def filled_by(self, name: str) -> Column:
+        """Which rows are of this output: a tuple's own row names none."""
+        stream = F.col("stream")
+        return stream.isNull() if name == self.direct else stream == name
 
 
 def unpacked(rows: DataFrame, stream: str, schema: Schema) -> DataFrame:

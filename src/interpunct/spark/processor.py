@@ -29,6 +29,7 @@ from interpunct.spark.wire import (
     FEEDBACK,
     IDLE,
     LATE,
+    LEAVING,
     OUT,
     PROOF,
     RAW,
@@ -90,7 +91,7 @@ class LaneProcessor(StatefulProcessor):
             name, schema = self._direct
             frame = output.sinks.pop(name.removeprefix(SINK), None)
             if frame is not None and frame.height:
-                yield as_rows(frame, schema, name)
+                yield as_rows(frame, schema)
         leaving = list(self._leaving(lane_id, output))
         if leaving:
             yield self._padded(to_pandas(leaving))
@@ -165,10 +166,10 @@ class LaneProcessor(StatefulProcessor):
     # Out --------------------------------------------------------------------------------------
 
     def _padded(self, pages: pd.DataFrame) -> pd.DataFrame:
-        """Pages with empty columns where the last stage has some for rows."""
+        """Pages with the columns that the last stage has, if some are for rows."""
         if self._direct is None:
             return pages
-        return pages.assign(**dict.fromkeys(map(row_column, self._direct[1].names)))
+        return pages[LEAVING].assign(**dict.fromkeys(map(row_column, self._direct[1].names)))
 
     def _leaving(self, lane_id: int, output: LaneOutput) -> Iterator[Row]:
         for name, frame in output.sinks.items():

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType, _parse_datatype_string
 
 from interpunct.model.errors import SchemaError
 from interpunct.model.schema import CARRIED, Schema
-from interpunct.spark.wire import OUT, WIRE_ARROW, row_column
+from interpunct.spark.wire import LEAVING, WIRE_ARROW, row_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,17 +32,16 @@ def to_batches(frame: pl.DataFrame, target: pa.Schema) -> list[pa.RecordBatch]:
     return batches
 
 
-def as_rows(frame: pl.DataFrame, schema: Schema, stream: str) -> pd.DataFrame:
-    """Tuples that leave the last stage as rows on the wire. Arrow columns all the way: no value
-    becomes a Python object."""
+def as_rows(frame: pl.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Tuples that leave the last stage as rows. Arrow columns all the way: no value becomes a
+    Python object."""
     import pandas as pd
 
     renamed = frame.rename({name: row_column(name) for name in schema.names})
     table = renamed.rechunk().to_arrow().combine_chunks()  # PySpark takes one chunk a column
-    constants = {"stage": pa.scalar(OUT, pa.int32()), "stream": pa.scalar(stream)}
-    for field in WIRE_ARROW:
-        value = constants.get(field.name, pa.scalar(None, field.type))
-        table = table.append_column(field, pa.repeat(value, table.num_rows))
+    for name in LEAVING:
+        field = WIRE_ARROW.field(name)
+        table = table.append_column(field, pa.nulls(table.num_rows, field.type))
     rows: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
     return rows
 

@@ -10,7 +10,9 @@ said upstream (`feedback:…`), or how many tuples of a source ingest left out b
 `greatest`, `least` and `late` (how far tuples are behind `greatest`, sketched, where lateness is
 learned) are facts about the sender's whole share of the stream, not about the page.
 
-Where a flow has one sink, its tuples leave the last stage as rows, in columns of their own.
+Where a flow has one sink, its tuples leave the last stage as rows, in columns of their own, beside
+those columns of the wire that what leaves may need. A tuple's row has nothing in these, not even a
+`stream`: every column more is one more in each of millions of rows.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ WIRE_ARROW = pa.schema(
     ]
 )
 COLUMNS = WIRE.fieldNames()
+LEAVING = ["stream", "sender", "rows", "greatest", "page"]  # of these, beside tuples as rows
 
 
 def row_column(name: str) -> str:
@@ -72,9 +75,9 @@ def row_column(name: str) -> str:
 
 
 def with_rows(schema: StructType) -> StructType:
-    """The wire with columns for the rows of one output beside the pages of the others."""
+    """Columns for the rows of one output beside those for the pages of the others."""
     rows = [StructField(row_column(f.name), f.dataType) for f in schema]
-    return StructType([*WIRE, *rows])
+    return StructType([*(WIRE[name] for name in LEAVING), *rows])
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ class Batches:
             for name, row in asked.items()
         ]
         counts = [
-            F.count(F.when(stream == name, F.lit(1))).alias(str(number))
+            F.count(F.when(self.leaving.filled_by(name), F.lit(1))).alias(str(number))
             for number, name in enumerate(self.writers)
         ]
         carried = F.lit(False) if self.courier is None else self.courier.carries()
