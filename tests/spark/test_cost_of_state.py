@@ -6,6 +6,7 @@ Counted is what reaches Spark's state store, calls and bytes, through the state 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -98,7 +99,8 @@ class Running:
         frame = pl.DataFrame({"k": np.arange(len(ticks)) % KEYS, "ts": stamps, "v": ticks * 1.0})
         facts = Facts()
         facts.add(frame.height, int(ticks[-1]), int(ticks[0]))
-        entering = through_prefix(self.graph, prefix_of(self.graph, self.stage, "rows"), frame)
+        prefix = prefix_of(self.graph, self.stage, "rows")
+        entering = through_prefix(self.graph, prefix, frame, Counter())
         self.batches += 1
         given = LaneBatch(T0 + self.batches, {"rows": facts}, entering={"rows": [entering]})
         assert self.state.still_current(self.store) or self.batches == 1

@@ -23,7 +23,7 @@ LATE_IN = MEMORY + 2  # the batch with a late tuple, when none is expected any m
 def flow() -> ip.Flow:
     made = ip.Flow("one-job")
     rows = made.source("rows", DDL, time=ip.external("ts", ip.bounds(skew=5), ets="never"))
-    made.sink("sums", rows.aggregate(by="k", every=10, total="sum(v)"))
+    made.sink("sums", rows.where("v >= 5").aggregate(by="k", every=10, total="sum(v)"))
     return made
 
 
@@ -68,5 +68,9 @@ def test_a_late_tuple_that_nobody_expected_is_written_and_so_is_all_else(
     assert sufficed == [True] * (LATE_IN - MEMORY) + [False]
     counted = query.snapshot().vitals
     assert counted.operators["aggregate_1"].made[0] == (read(tmp_path / "sums").height), "not twice"
-    assert counted.sources["rows"].rows == sum(batch["rows"].height for batch in data)
+    rows = pl.concat(batch["rows"] for batch in data)
+    assert counted.sources["rows"].rows == rows.height
     assert counted.sources["rows"].late == 1
+    assert counted.operators["rows"].made == (rows.height - 1, 1), "before the shuffle too"
+    assert counted.operators["where_1"].made[0] == rows.filter(pl.col("v") >= 5).height
+    assert counted.operators["sums"].made[0] == read(tmp_path / "sums").height

@@ -31,7 +31,7 @@ def test_the_same_flow_goes_on_with_its_checkpoint() -> None:
 @pytest.mark.parametrize(
     ("changed", "lanes", "told"),
     [
-        (averages(every="30s"), 2, "was 'aggregate ← rows [every 20s"),
+        (averages(every="30s"), 2, "was '… rows [every 20s by k: …', is '… rows [every 30s"),
         (averages(by="j"), 2, "lane keys: was 'rows: k', is 'rows: j'"),
         (averages(), 4, "lanes: was '2', is '4'"),
     ],
@@ -44,6 +44,24 @@ def test_a_changed_flow_is_refused_with_what_changed(
         Program.of(changed.graph, lanes).check(0, stored)
     assert told in str(refused.value)
     assert "new checkpoint" in str(refused.value)
+
+
+def test_of_a_long_description_only_what_changed_is_told() -> None:
+    """The flow that `synchronize` makes is not one its user has seen."""
+
+    def bounded(skew: str) -> Program:
+        flow = ip.Flow("bounded")
+        columns = ", ".join(f"a_rather_long_name_{n} double" for n in range(8))
+        time = ip.external("ts", ip.bounds(skew=skew))
+        flow.sink("out", flow.source("rows", f"ts timestamp, {columns}", time=time))
+        return Program.of(flow.graph, 2)
+
+    with pytest.raises(FlowError) as refused:
+        bounded("9s").check(0, bounded("5s").check(0, None))
+    told = str(refused.value)
+    assert "δ=5s" in told
+    assert "δ=9s" in told
+    assert "a_rather_long_name_0" not in told
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 7, 16])

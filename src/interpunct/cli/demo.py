@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -81,6 +82,8 @@ def _say(result: speed_map.Outcome, folder: Path) -> None:
     assert isinstance(numbers, dict)
     told = ", ".join(f"{name} {rows}" for name, rows in numbers.items())
     low, high = result.counted
+    command = "interpunct" if shutil.which("interpunct") else sys.argv[0]
+    console.print("A window in which no vehicle was seen has no column.")
     console.print(f"Rows from {low} s to {high} s, while the vehicles were quiet: {told}.")
     if lead := result.lead():
         rows, ours, theirs = lead
@@ -88,5 +91,5 @@ def _say(result: speed_map.Outcome, folder: Path) -> None:
     console.print(
         f"Rows are in {folder / 'map'}, late ones in {folder / 'checkpoint' / 'late'}, what Spark "
         f"printed is in {folder / 'spark.log'}.\n"
-        f"Next: interpunct status {folder / 'checkpoint'}, and interpunct studio demo."
+        f"Next: {command} status {folder / 'checkpoint'}, and {command} studio demo."
     )

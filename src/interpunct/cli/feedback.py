@@ -10,7 +10,9 @@ import typer
 def feedback(
     checkpoint: Annotated[str, typer.Argument(help="The checkpoint of a flow, as given to start.")],
     sink: Annotated[str, typer.Argument(help="The sink that speaks.")],
-    text: Annotated[str, typer.Argument(help="¬[…] assumed, ?[…] desired, ![…] demanded.")],
+    text: Annotated[
+        str, typer.Argument(help="~[…] (or ¬[…]) assumed, ?[…] desired, ![…] demanded.")
+    ],
 ) -> None:
     """Send feedback to a flow that runs on Spark; its next batch carries it to every lane.
 

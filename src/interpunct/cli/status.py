@@ -28,6 +28,8 @@ from interpunct.engine.vitals import QueryVitals, Snapshot
 from interpunct.model.durations import format_duration
 from interpunct.model.schema import END_OF_TIME, LAST_YEAR, START_OF_TIME
 
+SECOND = 1_000_000  # µs
+
 
 def status(
     checkpoint: Annotated[str, typer.Argument(help="The checkpoint of a flow, as given to start.")],
@@ -75,7 +77,8 @@ def _show(snapshot: Snapshot, console: Console) -> None:
         console.print(merge_table(snapshot.merge))
     waiting = snapshot.vitals.waiting
     if waiting:
-        console.print(blame_table(waiting))
+        ended = snapshot.query is not None and not snapshot.query.running
+        console.print(blame_table(waiting, ended=ended))
         for line in waiting:
             console.print(f"{line.operator} is released by {line.release}.", soft_wrap=True)
     elif snapshot.merge is None:
@@ -119,9 +122,9 @@ def operators_table(snapshot: Snapshot) -> Table:
     return table
 
 
-def blame_table(lines: Sequence[Blame]) -> Table:
-    """Who waits for whom."""
-    table = Table(title="who waits for whom")
+def blame_table(lines: Sequence[Blame], *, ended: bool = False) -> Table:
+    """Who waits for whom, or did when the query ended."""
+    table = Table(title="who waited for whom when it ended" if ended else "who waits for whom")
     for name in ("operator", "holds", "waits for", "which is", "behind", "last heard of"):
         table.add_column(name, justify="right" if name in ("holds", "behind") else "left")
     for line in lines:
@@ -186,7 +189,10 @@ def _line(line: Blame) -> dict[str, Any]:
 def _behind(line: Blame) -> str:
     if line.behind is None:
         return "unknown"
-    return format_duration(line.behind) if line.clocked else str(line.behind)
+    if not line.clocked:
+        return str(line.behind)
+    exact = SECOND // 10 if line.behind >= SECOND else 1_000  # enough to look at
+    return format_duration(round(line.behind / exact) * exact)
 
 
 def _moment(since: int) -> datetime:

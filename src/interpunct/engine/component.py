@@ -244,6 +244,7 @@ class Component:
                 self._unclaimed(vertex.name, page)
             for arc in readers:
                 if arc.consumer.is_sink:
+                    arc.consumer.taken += page.height
                     arc.consumer.operator.accept(arc.input, page)
                     continue
                 self._entries += 1

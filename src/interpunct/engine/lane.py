@@ -7,6 +7,7 @@ and is written at the end of the batch, only where it changed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -52,6 +53,7 @@ class LaneBatch:
     blocked: dict[str, int] = field(default_factory=dict)  # when they had something unread
     feedback: list[Said] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)  # by source, left out before the lane
+    made: dict[str, int] = field(default_factory=dict)  # by node, put out before the lane
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class Lane:
         for said in batch.feedback:
             self._hear(said)
         self._component.control()  # before the batch's tuples, of which it may spare some
+        self._count(batch.made)
         for name, vertex in self._vertices.items():
             operator = vertex.operator
             if isinstance(operator, LaneSource):
@@ -185,7 +188,16 @@ class Lane:
             (port, Page(page.schema, page.frame.clear(), page.punctuations) if port == 0 else page)
             for port, page in emission.pages
         ]
-        return [through_prefix(self._graph, prefix, frame) for frame in frames]
+        made: Counter[str] = Counter()
+        accepted = [through_prefix(self._graph, prefix, frame, made) for frame in frames]
+        self._count(made)
+        return accepted
+
+    def _count(self, made: Mapping[str, int]) -> None:
+        """Tuples that went through operators of the prefix, and not through their vertices."""
+        for name, tuples in made.items():
+            counts = self._vertices[name].made
+            counts[0] = counts.get(0, 0) + tuples
 
     def _enter_behind(self, prefix: Prefix, frame: pl.DataFrame) -> None:
         if prefix.aggregate is not None:
@@ -312,15 +324,22 @@ class Lane:
         return Context(self._clock, state)
 
 
-def through_prefix(graph: Graph, prefix: Prefix, frame: pl.DataFrame) -> pl.DataFrame:
+def through_prefix(
+    graph: Graph, prefix: Prefix, frame: pl.DataFrame, made: Counter[str]
+) -> pl.DataFrame:
     """Tuples of a source as they enter the lane: through the stateless chain, and in part
-    aggregated where an aggregate follows."""
+    aggregated where an aggregate follows. `made` is told what each node on the way puts out, except
+    the one behind which tuples enter: there they are counted when they do."""
+    maker = prefix.source
     for name in prefix.nodes:
+        made[maker] += frame.height
         operator = graph.nodes[name].prototype
         emitted = operator.on_page(0, Page(operator.inputs[0].schema, frame)).pages
         frame = emitted[0][1].frame if emitted else operator.output.empty()
+        maker = name
     if prefix.aggregate is None:
         return frame
+    made[maker] += frame.height
     aggregate = graph.nodes[prefix.aggregate].prototype
     assert isinstance(aggregate, Aggregate)
     return aggregate.partial_rows(frame)

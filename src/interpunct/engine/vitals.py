@@ -21,12 +21,14 @@ from interpunct.engine.lane_source import LaneSource
 from interpunct.engine.merge_vitals import MergeVitals
 from interpunct.flow.outline import Outline
 from interpunct.model.schema import END_OF_TIME, LAST_YEAR, START_OF_TIME
+from interpunct.operators.sink import Sink
 from interpunct.operators.source import Source
 
 
 @dataclass(frozen=True)
 class OperatorVitals:
-    """What an operator holds, what feedback has spared it, and what it has put out, by output."""
+    """What an operator holds, what feedback has spared it, and what it has put out, by output; a
+    sink, to the outside."""
 
     held: int = 0  # tuples
     guards: int = 0
@@ -179,14 +181,10 @@ class Snapshot:
         return self.query is not None or bool(self.vitals.sources) or self.merge is not None
 
     def put_out(self, name: str) -> int:
-        """Tuples that an operator has put out, that a source has sent, or that a sink was given."""
-        operators, outline = self.vitals.operators, self.outline
-        if name in self.vitals.sources:
-            return self.vitals.sources[name].rows
-        if outline is None or name not in outline.sinks:
-            return sum(operators[name].made)
-        entering = [(maker, port) for maker, port, reader in outline.edges if reader == name]
-        return sum(operators[maker].made[port] for maker, port in entering if maker in operators)
+        """Tuples that an operator or a source has put out, but for late ones, or that a sink has
+        been given."""
+        made = self.vitals.operators[name].made
+        return made[0] if name in self.vitals.sources else sum(made)
 
     @property
     def lag(self) -> int | None:
@@ -220,16 +218,18 @@ def with_blame(vertices: Iterable[Vertex]) -> Vitals:
 def together(parts: Mapping[int, Iterable[Vitals]]) -> Vitals:
     """The lanes of all stages, by the number of the stage, as one flow.
 
-    A source that enters several stages is told of by the first, which has its late tuples too.
+    Of a source that enters several stages the first tells, which has its late tuples too; what it,
+    and those behind it before the shuffle, have put out is counted there.
     """
     operators: dict[str, OperatorVitals] = {}
     sources: dict[str, SourceVitals] = {}
     waiting: list[Blame] = []
     for _, lanes in sorted(parts.items()):
-        known = frozenset(sources)
+        known, already = frozenset(sources), frozenset(operators)
         for lane in lanes:
             waiting += lane.waiting
-            for name, seen in lane.operators.items():
+            for name, told in lane.operators.items():
+                seen = replace(told, made=()) if name in already else told
                 other = operators.get(name)
                 operators[name] = seen if other is None else seen.beside(other)
             for name, source in lane.sources.items():
@@ -242,6 +242,8 @@ def together(parts: Mapping[int, Iterable[Vitals]]) -> Vitals:
 def _operator(vertex: Vertex) -> OperatorVitals:
     held = vertex.held()
     made = tuple(vertex.made.get(port, 0) for port in range(len(vertex.operator.outputs)))
+    if isinstance(vertex.operator, Sink):
+        made = (vertex.taken,)
     skipped = sum(vertex.operator.skipped().values())
     return OperatorVitals(held.tuples, held.guards, skipped, made)
 

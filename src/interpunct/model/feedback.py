@@ -41,8 +41,8 @@ class Feedback:
         found = _PREFIX.match(text)
         if found is None:
             raise PatternError(
-                "feedback text, column 1", "an intent, one of ¬ ? !", repr(text),
-                f"Put one before the pattern:\n    {text}\n    ^",
+                "feedback text, column 1", "an intent, one of ~ (or ¬), ? and !", repr(text),
+                f"Put one before the pattern, in brackets: ~[{text.strip('[] ')}]",
             )  # fmt: skip
         intent = Intent[str(found.lastgroup).upper()]
         return cls(intent, Pattern(schema, notation.parse(text, schema, found.end())))

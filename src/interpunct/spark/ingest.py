@@ -7,6 +7,7 @@ as they are for the lanes to judge.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ from interpunct.spark.assumed import Assumed, Unread
 from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.rows import to_frame
-from interpunct.spark.wire import END, RAW, SKIPPED, Row, to_batch
+from interpunct.spark.wire import END, MADE, RAW, SKIPPED, Row, to_batch
 
 CHUNK = 250_000  # tuples taken through the prefix at once, while more of them are on their way
 
@@ -72,6 +73,7 @@ class Ingest:
         """The rows on the wire for one task's frames, but for what is `assumed` away; `last` says
         that none will follow, ever."""
         seen, skipped = Facts(), [0] * len(self.targets)
+        made: list[Counter[str]] = [Counter() for _ in self.targets]
         hint = self._hint()
         learns, spreads = isinstance(self.time.bounds, Adaptive), list[Spread]()
         entering: list[list[pl.DataFrame]] = [[] for _ in self.targets]
@@ -92,11 +94,12 @@ class Ingest:
                 if doubtful.height:
                     raw[number].append(doubtful)
                 if sure.height:
-                    entering[number].append(through_prefix(self.graph, target.prefix, sure))
+                    rows = through_prefix(self.graph, target.prefix, sure, made[number])
+                    entering[number].append(rows)
         if seen.rows:
             behind = Spread.merged(spreads).behind if spreads else None
-            rows = list(self._rows(seen, behind, raw, entering))
-            yield to_batch([*rows, *self._spared(skipped)])
+            pages = self._rows(seen, behind, raw, entering)
+            yield to_batch([*pages, *self._counted(skipped, made)])
         if last:
             stages = [target.stage for target in self.targets]
             yield to_batch([Row(n, s, END + self.source) for s in stages for n in self.lane_ids])
@@ -108,11 +111,15 @@ class Ingest:
             for t in self.targets
         ]
 
-    def _spared(self, skipped: list[int]) -> Iterator[Row]:
-        """How many tuples were left out, for one lane of each stage to remember."""
-        for target, rows in zip(self.targets, skipped, strict=True):
-            if rows:
-                yield Row(self.lane_ids[0], target.stage, f"{SKIPPED}{self.source}", rows=rows)
+    def _counted(self, skipped: list[int], made: list[Counter[str]]) -> Iterator[Row]:
+        """How many tuples were left out, and how many the operators here have put out, for one lane
+        of each stage to remember."""
+        lane = self.lane_ids[0]
+        for target, left_out, put_out in zip(self.targets, skipped, made, strict=True):
+            if left_out:
+                yield Row(lane, target.stage, f"{SKIPPED}{self.source}", rows=left_out)
+            for name, tuples in put_out.items():
+                yield Row(lane, target.stage, f"{MADE}{name}", rows=tuples)
 
     def _chunks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
         held: list[pa.RecordBatch] = []

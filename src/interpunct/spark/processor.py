@@ -30,6 +30,7 @@ from interpunct.spark.wire import (
     IDLE,
     LATE,
     LEAVING,
+    MADE,
     OUT,
     PROOF,
     RAW,
@@ -132,6 +133,9 @@ class LaneProcessor(StatefulProcessor):
             elif stream.startswith(SKIPPED):
                 name = stream.removeprefix(SKIPPED)
                 batch.skipped[name] = batch.skipped.get(name, 0) + int(rows)
+            elif stream.startswith(MADE):
+                name = stream.removeprefix(MADE)
+                batch.made[name] = batch.made.get(name, 0) + int(rows)
             elif stream.startswith(RAW) and page is not None:
                 batch.raw.setdefault(stream.removeprefix(RAW), []).append(page.frame)
             elif stream != CLOCK and page is not None:

@@ -21,6 +21,8 @@ from interpunct.spark.ingest import Target
 from interpunct.spark.lanes import lane_ids
 from interpunct.spark.wire import SINK
 
+LONG, AROUND = 160, 2  # letters of two descriptions that are cut, words left around what differs
+
 
 @dataclass(frozen=True)
 class Program:
@@ -142,7 +144,7 @@ class Program:
             return json.dumps(mine).encode()
         theirs: dict[str, str] = json.loads(stored)
         changed = [
-            f"{name}: was {theirs.get(name, 'absent')!r}, is {mine.get(name, 'absent')!r}"
+            "{}: was {!r}, is {!r}".format(name, *_differing(theirs.get(name), mine.get(name)))
             for name in sorted({*mine, *theirs})
             if mine.get(name) != theirs.get(name)
         ]
@@ -153,3 +155,17 @@ class Program:
                 "Go on with the old flow, or start this one on a new checkpoint.",
             )  # fmt: skip
         return stored
+
+
+def _differing(old: str | None, new: str | None) -> tuple[str, str]:
+    """Two descriptions; of long ones the part in which they differ, with a few words around it."""
+    if old is None or new is None or len(old) + len(new) < LONG:
+        return old or "absent", new or "absent"
+    one, other = old.split(), new.split()
+    both = min(len(one), len(other))
+    same = next((n for n in range(both) if one[n] != other[n]), both)
+    tail = next((n for n in range(both - same) if one[-1 - n] != other[-1 - n]), both - same)
+    begin, end = max(same - AROUND, 0), max(tail - AROUND, 0)
+    cut = (" ".join(words[begin : len(words) - end]) for words in (one, other))
+    short = [f"{'… ' if begin else ''}{text}{' …' if end else ''}" for text in cut]
+    return short[0], short[1]

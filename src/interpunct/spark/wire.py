@@ -5,8 +5,8 @@ page of: a source (`raw:…` if unchecked), a stream of an earlier stage, a sink
 output (`late:…`); rows without a page tell a sink's heartbeat (`beat:…`), that a source has
 finished (`end:…`), when it had nothing unread (`idle:…`) and when it had (`blocked:…`), when a lane
 should run again (`wake`), or for which proof of a source's silence it waits (`proof:…`), what is
-said upstream (`feedback:…`), or how many tuples of a source ingest left out because of it
-(`skipped:…`). `rows`,
+said upstream (`feedback:…`), how many tuples of a source ingest left out because of it
+(`skipped:…`), or how many an operator has put out before the shuffle (`made:…`). `rows`,
 `greatest`, `least` and `late` (how far tuples are behind `greatest`, sketched, where lateness is
 learned) are facts about the sender's whole share of the stream, not about the page.
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 OUT = -1
 CLOCK, RAW, END, IDLE, BLOCKED = "clock", "raw:", "end:", "idle:", "blocked:"
 SINK, BEAT, LATE, WAKE, PROOF = "sink:", "beat:", "late:", "wake", "proof:"
-FEEDBACK, SKIPPED = "feedback:", "skipped:"
+FEEDBACK, SKIPPED, MADE = "feedback:", "skipped:", "made:"
 
 WIRE = StructType(
     [
