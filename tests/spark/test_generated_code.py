@@ -6,21 +6,16 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from interpunct.spark.rows import spark_schema
 from tests.spark.scenario import write_files
 from tests.spark.test_one_job import arrivals, flow
+from tests.spark.test_parity import files_of
 
 SETTLED = 3  # batches after which every kind of code has been met
 
 
 def test_later_batches_compile_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    write_files([batch for n, batch in enumerate(arrivals()) if n < 2 * SETTLED], tmp_path)
+    write_files(arrivals()[: 2 * SETTLED], tmp_path)
     (source,) = flow().graph.sources
-    stream = (
-        spark.readStream.schema(spark_schema(source.raw))
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(tmp_path / "rows"))
-    )
     assert spark._jvm is not None
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     counts: list[int] = []
@@ -30,7 +25,7 @@ def test_later_batches_compile_nothing(spark: SparkSession, tmp_path: Path) -> N
         counts.append(compiled.getCount())
 
     query = flow().start(
-        spark, {"rows": stream}, checkpoint=str(tmp_path / "checkpoint"),
+        spark, {"rows": files_of(spark, source, tmp_path)}, checkpoint=str(tmp_path / "checkpoint"),
         sinks={"sums": look}, trigger={"availableNow": True},
     )  # fmt: skip
     query.await_termination()

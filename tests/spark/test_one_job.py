@@ -10,10 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import interpunct as ip
 from interpunct.spark.expectation import MEMORY
-from interpunct.spark.rows import spark_schema
 from interpunct.spark.writers import Batches
 from tests.spark.scenario import comparable, in_process, write_files
-from tests.spark.test_parity import read
+from tests.spark.test_parity import files_of, read
 
 DDL = "k bigint, ts bigint, v bigint"
 BATCHES = MEMORY + 4
@@ -50,13 +49,8 @@ def test_a_late_tuple_that_nobody_expected_is_written_and_so_is_all_else(
     data = arrivals()
     write_files(data, tmp_path)
     (source,) = flow().graph.sources
-    stream = (
-        spark.readStream.schema(spark_schema(source.raw))
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(tmp_path / "rows"))
-    )
     query = flow().start(
-        spark, {"rows": stream}, checkpoint=str(tmp_path / "checkpoint"),
+        spark, {"rows": files_of(spark, source, tmp_path)}, checkpoint=str(tmp_path / "checkpoint"),
         sinks={"sums": tmp_path / "sums"}, trigger={"availableNow": True},
     )  # fmt: skip
     query.await_termination()

@@ -135,3 +135,11 @@ def test_saved_work_is_what_the_sources_left_out() -> None:
     flow.send("map", "¬[segment ≠ 3]", "30s")
     flow.turn()
     assert at_sources(flow.snapshot()) == 2 * 80
+
+
+def test_what_two_stages_repeat_before_their_shuffles_is_counted_once() -> None:
+    """Lanes of a stage share its tuples; a source that enters two stages sends them to both."""
+    lane = Vitals({"rows": OperatorVitals(held=1, skipped=2, made=(3, 1))})
+    seen = together({0: [lane, lane], 1: [lane, lane]}).operators["rows"]
+    assert seen.made == (6, 2)
+    assert (seen.held, seen.skipped) == (4, 8)

@@ -192,7 +192,7 @@ def throughput(
 ) -> None:
     """Rows per second on Spark of averages, a union, a join: a flow, native, a pass-through.
 
-    The ways take turns over the same recordings; about ten minutes with the defaults.
+    The ways take turns over the same recordings; about twelve minutes with the defaults.
 
     Example: interpunct lab throughput --rows 1000000 --json
     """

@@ -47,7 +47,7 @@ def settings(lanes: int) -> tuple[Setting, ...]:
         Setting("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1),
                 "a page is one big cell"),
         Setting("spark.sql.execution.pandas.udf.buffer.size", str(2**20),
-                "rows cross to Python in larger pieces: 5 % less time for large batches"),
+                "rows cross to Python in larger pieces"),
         Setting("spark.executorEnv.POLARS_MAX_THREADS", "1", "a task has one core"),
         Setting("spark.sql.session.timeZone", "UTC", "timestamps cross to Python unchanged"),
     )  # fmt: skip
