@@ -18,7 +18,7 @@ from interpunct.model.properties import Properties
 from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.clock import Clock
-from interpunct.progress.timestamps import UNSAID, Bounds
+from interpunct.progress.timestamps import Bounds
 from interpunct.sql.build import build
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def session(
 def synchronize(
     *frames: DataFrame,
     time: str,
-    bounds: Bounds | Adaptive = UNSAID,
+    bounds: Bounds | Adaptive | None = None,
     lanes: int = 2,
     hold: bool | None = None,
 ) -> Synchronized:

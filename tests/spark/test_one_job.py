@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import interpunct as ip
+from interpunct.model.errors import FlowError
 from interpunct.spark.expectation import MEMORY
 from interpunct.spark.writers import Batches
 from tests.spark.scenario import comparable, in_process, write_files
@@ -19,10 +20,10 @@ BATCHES = MEMORY + 4
 LATE_IN = MEMORY + 2  # the batch with a late tuple, when none is expected any more
 
 
-def flow() -> ip.Flow:
+def flow(every: int = 10) -> ip.Flow:
     made = ip.Flow("one-job")
     rows = made.source("rows", DDL, time=ip.external("ts", ip.bounds(skew=5), ets="never"))
-    made.sink("sums", rows.where("v >= 5").aggregate(by="k", every=10, total="sum(v)"))
+    made.sink("sums", rows.where("v >= 5").aggregate(by="k", every=every, total="sum(v)"))
     return made
 
 
@@ -68,3 +69,8 @@ def test_a_late_tuple_that_nobody_expected_is_written_and_so_is_all_else(
     assert counted.operators["rows"].made == (rows.height - 1, 1), "before the shuffle too"
     assert counted.operators["where_1"].made[0] == rows.filter(pl.col("v") >= 5).height
     assert counted.operators["sums"].made[0] == read(tmp_path / "sums").height
+    with pytest.raises(FlowError, match="expected what its checkpoint was made with"):
+        flow(every=20).start(
+            spark, {"rows": files_of(spark, source, tmp_path)},
+            checkpoint=str(tmp_path / "checkpoint"), sinks={"sums": tmp_path / "sums"},
+        )  # fmt: skip

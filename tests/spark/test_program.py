@@ -9,7 +9,10 @@ import pytest
 
 import interpunct as ip
 from interpunct.model.errors import FlowError
+from interpunct.progress.adaptive import Adaptive
+from interpunct.progress.timestamps import Bounds
 from interpunct.spark.clock import ClockReader, WakeFile, Wanted
+from interpunct.spark.hints import FOLDER, Hints
 from interpunct.spark.lanes import lane_ids, lane_of, spark_partition
 from interpunct.spark.program import Program
 
@@ -47,21 +50,45 @@ def test_a_changed_flow_is_refused_with_what_changed(
 
 
 def test_of_a_long_description_only_what_changed_is_told() -> None:
-    """The flow that `synchronize` makes is not one its user has seen."""
-
-    def bounded(skew: str) -> Program:
-        flow = ip.Flow("bounded")
+    def wide(least: int) -> Program:
+        flow = ip.Flow("wide")
         columns = ", ".join(f"a_rather_long_name_{n} double" for n in range(8))
-        time = ip.external("ts", ip.bounds(skew=skew))
-        flow.sink("out", flow.source("rows", f"ts timestamp, {columns}", time=time))
+        time = ip.external("ts", ip.bounds(skew="5s"))
+        rows = flow.source("rows", f"ts timestamp, v double, {columns}", time=time)
+        flow.sink("out", rows.where(f"v > {least}"))
         return Program.of(flow.graph, 2)
 
     with pytest.raises(FlowError) as refused:
-        bounded("9s").check(0, bounded("5s").check(0, None))
+        wide(6).check(0, wide(5).check(0, None))
     told = str(refused.value)
-    assert "δ=5s" in told
-    assert "δ=9s" in told
+    assert "> 5" in told
+    assert "> 6" in told
     assert "a_rather_long_name_0" not in told
+
+
+def test_bounds_may_be_others_on_the_same_checkpoint() -> None:
+    def bounded(bounds: Bounds | Adaptive) -> Program:
+        flow = ip.Flow("bounded")
+        flow.sink("out", flow.source("rows", "ts timestamp", time=ip.external("ts", bounds)))
+        return Program.of(flow.graph, 2)
+
+    stored = bounded(ip.bounds(skew="5s")).check(0, None)
+    for bounds in (ip.bounds(delay="1s", skew="9s"), ip.adaptive()):
+        assert bounded(bounds).check(0, stored) == stored
+
+
+def test_another_flow_is_refused_before_it_starts_once_there_is_state(tmp_path: Path) -> None:
+    hints = Hints(str(tmp_path / FOLDER))
+    made = Program.of(averages().graph, 2, hints)
+    hints.remember(0, 7, made.check(0, None))
+    other = Program.of(averages(every="30s").graph, 2, hints)
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "6").write_text("v1")
+    other.check_start()  # the batch that would have written the state did not finish
+    (tmp_path / "commits" / "7").write_text("v1")
+    made.check_start()
+    with pytest.raises(FlowError, match=r"was '… rows \[every 20s by k"):
+        other.check_start()
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 7, 16])

@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import interpunct as ip
 from interpunct.model.errors import FeedError, FlowError, SchemaError
+from interpunct.progress.timestamps import Bounds
 from interpunct.spark.synchronize import Synchronized
 from tests.spark.streams import SECOND, T0, Delivered, frame, read, run, steady, write
 
@@ -40,10 +42,14 @@ def feeds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def synchronized(
-    spark: SparkSession, feeds: tuple[Path, Path], *, hold: bool | None = None
+    spark: SparkSession,
+    feeds: tuple[Path, Path],
+    *,
+    hold: bool | None = None,
+    bounds: Bounds = BOUNDS,
 ) -> Synchronized:
     a, b = (read(spark, f) for f in feeds)
-    return ip.synchronize(a, b, time="ts", bounds=BOUNDS, hold=hold)
+    return ip.synchronize(a, b, time="ts", bounds=bounds, hold=hold)
 
 
 def windows(a: DataFrame, b: DataFrame) -> DataFrame:
@@ -51,8 +57,10 @@ def windows(a: DataFrame, b: DataFrame) -> DataFrame:
     return counted.select(F.unix_micros("window.start").alias("start"), "key", "n")
 
 
-def expected_windows() -> list[tuple[int, ...]]:
-    rows = pl.concat([*A, *B]).with_columns(start=pl.col("ts").dt.truncate("10s").cast(pl.Int64))
+def expected_windows(*batches: pl.DataFrame) -> list[tuple[int, ...]]:
+    rows = pl.concat(batches or [*A, *B]).with_columns(
+        start=pl.col("ts").dt.truncate("10s").cast(pl.Int64)
+    )
     return sorted(rows.group_by("start", "key").agg(n=pl.len().cast(pl.Int64)).rows(), key=repr)
 
 
@@ -206,6 +214,40 @@ def test_a_query_started_again_delivers_the_same_rows(spark: SparkSession, tmp_p
             )
     assert [r for r in delivered.rows if closing(r[0])] == expected_windows()
     assert delivered.dropped == 0
+
+
+@pytest.mark.parametrize(("skew", "hold"), [(9, False), (2, True)])
+def test_bounds_may_be_others_when_a_query_is_started_again(
+    spark: SparkSession, tmp_path: Path, skew: int, hold: bool
+) -> None:
+    """What was promised stands; what comes is judged by the new bounds, by Spark as well."""
+    a, b, check = (tmp_path / name for name in ("a", "b", "check"))
+    write(b, B)
+    write(a, A[:2])
+    found = run(windows(*synchronized(spark, (a, b), hold=hold)), check)
+    late = frame([T0 + 14 * SECOND], first=500)  # behind what was promised: 19.5 s less 3
+    behind = frame([T0 + 23 * SECOND], first=501)  # 6.5 s behind what has come by then
+    write(a, [late, A[2], behind, frame([CLOSING], first=999)], first=2)
+    bounds = ip.bounds(skew=f"{skew}s")
+    run(windows(*synchronized(spark, (a, b), hold=hold, bounds=bounds)), check, found)
+    in_time = [*A[:3], *B, *([behind] if skew == 9 else [])]
+    assert [r for r in found.rows if closing(r[0])] == expected_windows(*in_time)
+    assert found.dropped == 0
+
+
+def test_other_columns_on_an_old_checkpoint_are_refused_in_the_users_own_words(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    a = write(tmp_path / "a", [A[0]])
+    (rows,) = ip.synchronize(read(spark, a), time="ts", bounds=BOUNDS)
+    run(rows, tmp_path / "check")
+    write(a, [A[1]], first=1)
+    more = read(spark, a).withColumn("more", F.lit("x"))
+    (rows,) = ip.synchronize(more, time="ts", bounds=BOUNDS)
+    with pytest.raises(StreamingQueryException) as refused:
+        run(rows, tmp_path / "check")
+    told = str(refused.value)
+    assert "synchronize: expected what its checkpoint was made with, got DataFrame 0: was" in told
 
 
 def test_what_cannot_be_synchronized_is_refused_with_a_fix(

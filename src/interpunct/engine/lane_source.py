@@ -131,6 +131,10 @@ class LaneSource(Border, Source):
         """Within a batch there is no order to break: only what came before counts."""
         return pl.repeat(self.time.greatest, frame.height, dtype=pl.Int64, eager=True)
 
+    def _limit(self, frame: pl.DataFrame) -> pl.Series:
+        """For the same reason, the heartbeat given before the batch."""
+        return pl.repeat(self.time.given, frame.height, dtype=pl.Int64, eager=True)
+
     def _enabling(self, now: int) -> int | None:
         """An enabling timestamp without being asked, so that all lanes give the same one."""
         answer = self.time.demand(self.time.given + 1, now)

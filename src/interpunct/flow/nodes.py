@@ -102,6 +102,10 @@ class Node:
         """What the node does, in a few words."""
         return ""
 
+    def essence(self) -> str:
+        """What of it a checkpoint depends on: all of it, unless a node knows better."""
+        return self.describe()
+
 
 @dataclass(frozen=True)
 class SourceNode(Node):
@@ -113,6 +117,12 @@ class SourceNode(Node):
 
     def describe(self) -> str:
         return f"({self.raw.ddl}) {self.time}"
+
+    def essence(self) -> str:
+        """Bounds and enabling timestamps may be others from one start to the next."""
+        time = self.time
+        order = ", ordered" if time.ordered else ""
+        return f"({self.raw.ddl}) {time.kind.value} {time.attribute}{order}"
 
 
 @dataclass(frozen=True)

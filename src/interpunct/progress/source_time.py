@@ -196,19 +196,24 @@ class SourceTime:
         record: dict[str, object] = {
             "given": self.given, "greatest": self.greatest, "arrived": self.arrived,
             "last_tick": self.last_tick, "promises": [list(p) for p in self.promises],
-            "proven": self.proven, "unread": self.unread,
+            "proven": self.proven, "unread": self.unread, "bounds": repr(self.spec.bounds),
         }  # fmt: skip
         if self.learned is not None:
             record["learned"] = self.learned.to_record()
         return record
 
     def restore(self, record: dict[str, object]) -> None:
-        if self.learned is not None:
-            self.learned.restore(record["learned"])  # type: ignore[arg-type]
         self.given = int(record["given"])  # type: ignore[call-overload]
         self.greatest = int(record["greatest"])  # type: ignore[call-overload]
         arrived = record["arrived"]
         self.arrived = None if arrived is None else int(arrived)  # type: ignore[call-overload]
         self.last_tick = int(record["last_tick"])  # type: ignore[call-overload]
         self.proven, self.unread = record["proven"], record["unread"]  # type: ignore[assignment]
-        self.promises = deque((m, h) for m, h in record["promises"])  # type: ignore[attr-defined]
+        if record["bounds"] == repr(self.spec.bounds):
+            self.promises = deque((m, h) for m, h in record["promises"])  # type: ignore[attr-defined]
+            if self.learned is not None:
+                self.learned.restore(record["learned"])  # type: ignore[arg-type]
+        elif self.bounds is not None and self.arrived is not None:
+            # Other bounds than it was stored with: heartbeats given stand, the next follow these.
+            moment = self._matures(self.arrived, self.bounds)
+            self._promise(moment, self.greatest - self.bounds.skew)

@@ -21,6 +21,7 @@ from interpunct.flow.outline import Outline
 from interpunct.model.pattern import Pattern
 from interpunct.spark.files import JsonFolder
 
+FOLDER = "interpunct"  # below the checkpoint
 KEPT = 20  # batches whose hints are kept
 
 
@@ -66,6 +67,18 @@ class Hints:
             parts.setdefault(int(stage), []).append(self.reported(int(stage), int(lane)))
         return together(parts)
 
+    def remember(self, stage: int, batch: int, described: bytes) -> None:
+        """Leave what the lanes of a stage were made with, in the batch that first writes it."""
+        self._files.write(f"program/{stage}", {"batch": batch, "described": described.decode()})
+
+    def made_with(self) -> list[tuple[int, bytes]]:
+        """By stage, what the checkpoint was made with, where the batch that wrote it was
+        finished: until then there is no state that depends on it."""
+        commits = JsonFolder(self.path.removesuffix(f"/{FOLDER}")).names("commits")
+        last = max((int(n) for n in map(_last_part, commits) if n.isdigit()), default=-1)
+        left = [(_last_part(n), self._files.read(n)) for n in self._files.names("program")]
+        return [(int(s), told["described"].encode()) for s, told in left if told["batch"] <= last]
+
     def announce(self, outline: Outline) -> None:
         """Tell those who only see the metrics what the flow looks like."""
         self._files.rewrite("outline", outline.to_json())
@@ -103,7 +116,7 @@ class Hints:
     @classmethod
     def under(cls, checkpoint: str) -> Hints | None:
         """Hints beside a checkpoint, or none where Arrow cannot reach its file system."""
-        hints = cls(f"{checkpoint}/interpunct")
+        hints = cls(f"{checkpoint}/{FOLDER}")
         try:
             hints._files.make()
         except (OSError, ValueError, ImportError) as error:
@@ -117,6 +130,10 @@ class Hints:
     @property
     def _files(self) -> JsonFolder:
         return JsonFolder(self.path)
+
+
+def _last_part(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def current_batch() -> int | None:

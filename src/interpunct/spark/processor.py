@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -80,7 +81,7 @@ class LaneProcessor(StatefulProcessor):
             return
         batch = self._batch(arrived[mine])
         place = (self._program.run, self._stage, lane_id)
-        lane, state = _warm.take(place, self._entries, self._built)
+        lane, state = _warm.take(place, self._entries, partial(self._built, lane_id))
         output = lane.run(batch)
         lane.save()
         if self._program.hints is not None:
@@ -145,13 +146,16 @@ class LaneProcessor(StatefulProcessor):
 
     # The lane ---------------------------------------------------------------------------------
 
-    def _built(self, state: SparkState) -> Lane:
+    def _built(self, lane_id: int, state: SparkState) -> Lane:
         """The lane from its state, if that is of the same program."""
         stored = state.get("program")
         assert stored is None or isinstance(stored, bytes)
         described = self._program.check(self._stage, stored)
         if stored is None:
             state.put("program", described)
+            hints, batch = self._program.hints, current_batch()
+            if hints is not None and batch is not None and lane_id == self._program.lane_ids[0]:
+                hints.remember(self._stage, batch, described)
         lane, counted = self._program.lane(self._stage, state), state.get(COUNTS)
         if isinstance(counted, bytes):
             lane.before = Vitals.of_counts(counted)

@@ -50,6 +50,11 @@ class Program:
         return cls(graph, tuple(cut), exports_of(graph, cut), lanes, hints, channel)
 
     @property
+    def where(self) -> str:
+        """What errors call it."""
+        return f"flow {self.graph.name!r}"
+
+    @property
     def lane_ids(self) -> tuple[int, ...]:
         return lane_ids(self.lanes)
 
@@ -127,7 +132,7 @@ class Program:
         nodes = {n: self.graph.nodes[n] for n in self.stages[stage].nodes}
         described = {
             f"operator {name}": f"{node.kind} ← {', '.join(map(str, node.inputs))} "
-            f"[{node.describe()}] → {'; '.join(o.schema.ddl for o in node.outputs)}"
+            f"[{node.essence()}] → {'; '.join(o.schema.ddl for o in node.outputs)}"
             for name, node in nodes.items()
         }
         keys = self.stages[stage].keys
@@ -139,7 +144,7 @@ class Program:
 
     def check(self, stage: int, stored: bytes | None) -> bytes:
         """The description to store; an error when the stored one is another flow's."""
-        mine = self.described(stage)
+        mine = self.described(stage) if stage < len(self.stages) else {}
         if stored is None:
             return json.dumps(mine).encode()
         theirs: dict[str, str] = json.loads(stored)
@@ -150,11 +155,16 @@ class Program:
         ]
         if changed:
             raise FlowError(
-                f"flow {self.graph.name!r}", "the flow its checkpoint was made by",
-                "; ".join(changed),
-                "Go on with the old flow, or start this one on a new checkpoint.",
+                self.where, "what its checkpoint was made with", "; ".join(changed),
+                "Put back what was, or start with a new checkpoint.",
             )  # fmt: skip
         return stored
+
+    def check_start(self) -> None:
+        """Refuse another flow's checkpoint before the query starts, if beside it is written what
+        it was made with. The lanes check what is in their state, in any case."""
+        for stage, stored in [] if self.hints is None else self.hints.made_with():
+            self.check(stage, stored)
 
 
 def _differing(old: str | None, new: str | None) -> tuple[str, str]:

@@ -200,6 +200,7 @@ def start(
     hints = Hints.under(checkpoint)
     channel = None if hints is None else Channel.of(checkpoint)
     program = Program.of(graph, lanes, hints, channel)
+    program.check_start()
     writers = _writers(graph, sinks or {}, checkpoint)
     wake = WakeFile(Path(tempfile.mkdtemp(prefix="interpunct-")) / "wake")
     rows = compiled(program, feeds, wake)

@@ -25,6 +25,7 @@ watermark that Spark compares it with: Spark never drops one.
 from __future__ import annotations
 
 import uuid
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -69,7 +70,7 @@ class Synchronized(tuple[DataFrame, ...]):
 def synchronize(
     *frames: DataFrame,
     time: str,
-    bounds: Bounds | Adaptive = UNSAID,
+    bounds: Bounds | Adaptive | None = None,
     lanes: int = 2,
     hold: bool | None = None,
 ) -> Synchronized:
@@ -83,7 +84,7 @@ def synchronize(
         raise FlowError(
             "synchronize", "one or more DataFrames", "none", "synchronize(readings, alerts, …)"
         )
-    _check_bounds(bounds)
+    bounds = _checked_bounds(bounds)
     waits = isinstance(bounds, Adaptive) or bounds.delay > 0
     if waits and hold is False:
         raise FlowError(
@@ -101,6 +102,27 @@ def synchronize(
     released = [b.released(rows) for b, rows in zip(branches, leaving, strict=True)]
     late = [b.late(rows) for b, rows in zip(branches, leaving, strict=True)]
     return Synchronized(released, late)
+
+
+class _Synchronizing(Program):
+    """The program of one stream. Its user has said nothing of operators, so errors do not either;
+    bounds may be others on the same checkpoint."""
+
+    @property
+    def where(self) -> str:
+        return "synchronize"
+
+    def described(self, stage: int) -> dict[str, str]:
+        del stage  # there is one
+        (source,), (sink,) = self.graph.sources, self.graph.sinks
+        number = source.name.rpartition("_")[2]
+        passed = sink.inputs[0].node == source.name
+        return {
+            f"DataFrame {number}": source.raw.ddl,
+            "time": str(source.time.attribute),
+            "rows": "passed on at once" if passed else "held (bounds with a delay, or learned)",
+            "lanes": str(self.lanes),
+        }
 
 
 @dataclass(frozen=True)
@@ -233,12 +255,20 @@ def _branch(
     except SchemaError as error:
         raise SchemaError(where, error.expected, error.got, error.fix) from error
     flow.sink(_RELEASED, stream.sort() if hold else stream)
-    program = Program.of(flow.graph, lanes)
+    program = _Synchronizing.of(flow.graph, lanes)
     skew = 0 if hold or isinstance(bounds, Adaptive) else bounds.skew
     return _Branch(name, frame, stream.schema, skew, program)
 
 
-def _check_bounds(bounds: Bounds | Adaptive) -> None:
+def _checked_bounds(bounds: Bounds | Adaptive | None) -> Bounds | Adaptive:
+    if bounds is None:
+        warnings.warn(
+            f"synchronize: no bounds are given, so they are learned, and nothing comes out until a "
+            f"stream has brought {UNSAID.least_rows:,} rows. Where streams are short, say how far "
+            "behind a row may come: bounds=ip.bounds(skew='30s'). If learning is what you want, "
+            "bounds=ip.adaptive() says so.", stacklevel=4,
+        )  # fmt: skip
+        return UNSAID
     if not isinstance(bounds, Bounds | Adaptive):
         raise FlowError(
             "synchronize", "bounds= ip.bounds(skew=…) or ip.adaptive(…)", repr(bounds),
@@ -249,6 +279,7 @@ def _check_bounds(bounds: Bounds | Adaptive) -> None:
             "synchronize", "a skew that Spark's watermark can tell from none, which is 1ms",
             f"{bounds.skew} microseconds", f"A number counts microseconds: skew='{bounds.skew}s'?",
         )  # fmt: skip
+    return bounds
 
 
 def _quoted(name: str) -> Column:
