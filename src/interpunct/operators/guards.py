@@ -23,7 +23,7 @@ from interpunct.model.ticks import stretch
 from interpunct.operators.state import Record, State
 
 MOST_GUARDS = 256  # for each input and each output
-EARLIER = "earlier feedback"
+OTHERWISE = "left unread, purged, or by feedback that is over"  # not by a guard that is here
 
 
 @dataclass
@@ -167,8 +167,8 @@ class Guards:
         self._forget(self.inputs[port].expire(page))
 
     def skipped(self) -> dict[str, int]:
-        """How many tuples were not processed, by what feedback said of them; those of guards that
-        are gone, and what was purged, under EARLIER."""
+        """How many tuples were not processed, by what feedback said of them; those that no guard
+        here kept away are under OTHERWISE."""
         now: dict[str, int] = dict(self._before)
         for watch in self._watches():
             for guard in watch.guards:
@@ -179,7 +179,7 @@ class Guards:
     def count(self, skipped: int) -> None:
         """Tuples kept away, or purged, otherwise than by one of these guards."""
         if skipped:
-            self._before[EARLIER] = self._before.get(EARLIER, 0) + skipped
+            self._before[OTHERWISE] = self._before.get(OTHERWISE, 0) + skipped
 
     def save(self) -> None:
         self._record.update(

@@ -16,6 +16,7 @@ from functools import cached_property, reduce
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import SourceNode
@@ -29,7 +30,7 @@ from interpunct.spark.ingest import Ingest, Target
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
 from interpunct.spark.rows import arrow_schema, spark_schema, to_batches
-from interpunct.spark.wire import OUT, WIRE, row_column, with_rows
+from interpunct.spark.wire import WIRE, row_column, with_rows
 
 
 def compiled(
@@ -52,12 +53,18 @@ def compiled(
     last = len(program.stages) - 1
     for stage in program.stages:
         timed = rows.withColumn("now", batch_time())
-        direct = program.direct if stage.number == last else None
-        schema = WIRE if direct is None else with_rows(spark_schema(direct[1]))
+        ends = stage.number == last
+        processor = LaneProcessor(program, stage.number, last=ends)
         rows = timed.groupBy("lane").transformWithStateInPandas(
-            LaneProcessor(program, stage.number, direct), schema, "append", "none"
+            processor, _leaving_columns(program) if ends else WIRE, "append", "none"
         )
-    return rows if program.direct is not None else rows.filter(F.col("stage") == OUT)
+    return rows
+
+
+def _leaving_columns(program: Program) -> StructType:
+    """Pages and notes, and the columns of the sink whose tuples leave as rows, if there is one."""
+    tuples = StructType() if program.direct is None else spark_schema(program.direct[1])
+    return with_rows(tuples)
 
 
 def batch_time() -> Column:
@@ -147,12 +154,7 @@ class Leaving:
         assert self.direct is not None
         names = self.schemas[self.direct].names
         columns = [F.col(row_column(name)).alias(name) for name in names]
-        return self.filled_by(self.direct), columns
-
-    def filled_by(self, name: str) -> Column:
-        """Which rows are of this output: a tuple's own row names none."""
-        stream = F.col("stream")
-        return stream.isNull() if name == self.direct else stream == name
+        return F.col("stream").isNull(), columns
 
 
 def unpacked(rows: DataFrame, stream: str, schema: Schema) -> DataFrame:

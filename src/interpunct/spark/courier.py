@@ -13,9 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from interpunct.flow.graph import Graph
 from interpunct.model.errors import FeedbackError
 from interpunct.model.feedback import Feedback
@@ -24,7 +21,7 @@ from interpunct.model.schema import Schema
 from interpunct.operators.agreement import Agreement
 from interpunct.operators.state import DictState
 from interpunct.spark.channel import Channel, Message
-from interpunct.spark.wire import FEEDBACK
+from interpunct.spark.wire import FEEDBACK, Note
 
 
 @dataclass(frozen=True)
@@ -33,16 +30,6 @@ class Upstream:
 
     checkpoint: str
     sink: str
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """One feedback row: which stream it is about, which lane said it, and the words."""
-
-    target: str  # node:port
-    lane: int  # its place among the lanes of its stage
-    reader: int  # its place among the readers of a stream between stages; -1 for a source
-    text: str
 
 
 @dataclass
@@ -55,26 +42,25 @@ class Courier:
     upstream: Mapping[str, Upstream] = field(default_factory=dict)
     _agreements: dict[str, Agreement] = field(default_factory=dict)
 
-    def carries(self) -> Column:
-        """Which rows that leave a batch are for the courier: feedback that somebody will hear."""
-        stream = F.col("stream")
-        sources = [f"{FEEDBACK}{name}:0" for name in self.upstream]
-        return stream.startswith(FEEDBACK) & ((F.col("rows") >= 0) | stream.isin(sources))
+    def deliver(self, notes: Iterable[Note]) -> None:
+        """Feedback that left a batch, as far as somebody will hear it: the sender is a lane of its
+        stage, `rows` its place among the readers of a stream between stages, below zero for a
+        source."""
+        for note in notes:
+            assert note.words is not None
+            target = note.stream.removeprefix(FEEDBACK)
+            source = target.rsplit(":", 1)[0]
+            if note.rows >= 0:
+                self.channel.send(Message(target, note.words, note.rows))
+            elif source in self.upstream:
+                self._send_on(source, note.sender, note.words)
 
-    def deliver(self, leaves: Iterable[Leaf]) -> None:
-        for leaf in leaves:
-            node = leaf.target.rsplit(":", 1)[0]
-            if leaf.reader >= 0:
-                self.channel.send(Message(leaf.target, leaf.text, leaf.reader))
-            else:
-                self._send_on(node, leaf)
-
-    def _send_on(self, source: str, leaf: Leaf) -> None:
+    def _send_on(self, source: str, lane: int, words: str) -> None:
         """To the query that feeds a source, once all lanes of this one say it."""
         schema = self.graph.nodes[source].outputs[0].schema
-        feedback = Feedback.parse(leaf.text, schema)
+        feedback = Feedback.parse(words, schema)
         to = self.upstream[source]
-        for agreed in self._agreement(source, schema).hear(leaf.lane, feedback):
+        for agreed in self._agreement(source, schema).hear(lane, feedback):
             Channel.of(to.checkpoint).send(Message.of(to.sink, agreed))
 
     def _agreement(self, source: str, schema: Schema) -> Agreement:

@@ -13,7 +13,6 @@ from interpunct.engine.lane_source import Facts
 from interpunct.engine.vitals import Vitals
 from interpunct.flow.nodes import Ref
 from interpunct.model.page import Page
-from interpunct.model.schema import Schema
 from interpunct.spark.channel import Message
 from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
@@ -30,7 +29,6 @@ from interpunct.spark.wire import (
     FEEDBACK,
     IDLE,
     LATE,
-    LEAVING,
     MADE,
     OUT,
     PROOF,
@@ -39,7 +37,9 @@ from interpunct.spark.wire import (
     SKIPPED,
     WAKE,
     Row,
+    passing,
     row_column,
+    to_leaving,
     to_pandas,
 )
 
@@ -53,11 +53,10 @@ _warm: Warm[Lane] = Warm()
 class LaneProcessor(StatefulProcessor):
     """Rows addressed to another stage, or leaving, pass through."""
 
-    def __init__(
-        self, program: Program, stage: int, direct: tuple[str, Schema] | None = None
-    ) -> None:
-        """`direct` is the output whose tuples leave as rows, if one does, with its schema."""
-        self._program, self._stage, self._direct = program, stage, direct
+    def __init__(self, program: Program, stage: int, *, last: bool = False) -> None:
+        """From the `last` stage rows leave the flow, in the form for that."""
+        self._program, self._stage, self._last = program, stage, last
+        self._direct = program.direct if last else None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         freeze_once()
@@ -76,7 +75,8 @@ class LaneProcessor(StatefulProcessor):
         arrived = pd.concat(list(rows))
         mine = arrived["stage"] == self._stage
         if not mine.all():
-            yield self._padded(arrived.loc[~mine, COLUMNS])
+            others = arrived.loc[~mine, COLUMNS]
+            yield self._to_leave(passing(others)) if self._last else others
         if not mine.any():
             return
         batch = self._batch(arrived[mine])
@@ -89,14 +89,16 @@ class LaneProcessor(StatefulProcessor):
             state.put(COUNTS, vitals.counts())
             self._leave_hints(self._program.hints, lane_id, lane, vitals)
         _warm.keep(place, lane, state)
+        leaving = []
         if self._direct is not None:
             name, schema = self._direct
             frame = output.sinks.pop(name.removeprefix(SINK), None)
             if frame is not None and frame.height:
+                leaving.append(Row(lane_id, OUT, name, rows=frame.height))
                 yield as_rows(frame, schema)
-        leaving = list(self._leaving(lane_id, output))
+        leaving += self._leaving(lane_id, output)
         if leaving:
-            yield self._padded(to_pandas(leaving))
+            yield self._to_leave(leaving) if self._last else to_pandas(leaving)
 
     def close(self) -> None:
         """State is Spark's; there is nothing to close."""
@@ -173,11 +175,10 @@ class LaneProcessor(StatefulProcessor):
 
     # Out --------------------------------------------------------------------------------------
 
-    def _padded(self, pages: pd.DataFrame) -> pd.DataFrame:
-        """Pages with the columns that the last stage has, if some are for rows."""
-        if self._direct is None:
-            return pages
-        return pages[LEAVING].assign(**dict.fromkeys(map(row_column, self._direct[1].names)))
+    def _to_leave(self, rows: list[Row]) -> pd.DataFrame:
+        """Pages and notes, with nothing in the columns for rows, if there are some."""
+        names = () if self._direct is None else self._direct[1].names
+        return to_leaving(rows).assign(**dict.fromkeys(map(row_column, names)))
 
     def _leaving(self, lane_id: int, output: LaneOutput) -> Iterator[Row]:
         for name, frame in output.sinks.items():

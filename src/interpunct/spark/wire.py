@@ -10,15 +10,17 @@ said upstream (`feedback:…`), how many tuples of a source ingest left out beca
 `greatest`, `least` and `late` (how far tuples are behind `greatest`, sketched, where lateness is
 learned) are facts about the sender's whole share of the stream, not about the page.
 
-Where a flow has one sink, its tuples leave the last stage as rows, in columns of their own, beside
-those columns of the wire that what leaves may need. A tuple's row has nothing in these, not even a
-`stream`: every column more is one more in each of millions of rows.
+What leaves the last stage has two columns: a page, and in `stream` what it is a page of; or a note,
+which is all that a row without a page tells. Where a flow has one sink, its tuples leave as rows,
+in columns of their own. A tuple's row has nothing in the other two: every column more, and whatever
+is asked of each row, is one more for millions of them.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -66,7 +68,7 @@ WIRE_ARROW = pa.schema(
     ]
 )
 COLUMNS = WIRE.fieldNames()
-LEAVING = ["stream", "sender", "rows", "greatest", "page"]  # of these, beside tuples as rows
+LEAVING = ["stream", "page"]  # beside the columns of tuples that leave as rows
 
 
 def row_column(name: str) -> str:
@@ -93,6 +95,53 @@ class Row:
     least: int | None = None
     late: bytes | None = None
     page: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Note:
+    """What leaves a flow besides pages, in the column `stream`."""
+
+    stream: str
+    sender: int = 0
+    rows: int = 0
+    greatest: int | None = None
+    words: str | None = None  # of feedback
+
+    def __str__(self) -> str:
+        return json.dumps(astuple(self))
+
+    @classmethod
+    def of(cls, text: str) -> Note:
+        """A note; what names a page is the note that there are rows of it."""
+        return cls(*json.loads(text)) if text.startswith("[") else cls(text, rows=1)
+
+
+def to_leaving(rows: Iterable[Row]) -> pd.DataFrame:
+    """Rows as the last stage gives them to Spark: pages by their names, and notes."""
+    import pandas as pd
+
+    left: list[tuple[str, bytes | None]] = []
+    for r in rows:
+        if r.page is not None and not r.stream.startswith(FEEDBACK):
+            left.append((r.stream, r.page))
+            continue
+        words = None if r.page is None else bytes(r.page).decode()
+        left.append((str(Note(r.stream, r.sender, r.rows, r.greatest, words)), None))
+    return pd.DataFrame(left, columns=LEAVING)
+
+
+def passing(frame: pd.DataFrame) -> list[Row]:
+    """Rows of earlier stages that leave, as Spark gives them to the last."""
+    import pandas as pd
+
+    columns = (frame[name] for name in ("lane", "stream", "sender", "rows", "greatest", "page"))
+    return [
+        Row(
+            int(lane), OUT, str(stream), int(sender), int(rows),
+            None if pd.isna(greatest) else int(greatest), page=page,
+        )
+        for lane, stream, sender, rows, greatest, page in zip(*columns, strict=True)
+    ]  # fmt: skip
 
 
 def to_pandas(rows: Iterable[Row]) -> pd.DataFrame:

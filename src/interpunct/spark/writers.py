@@ -11,18 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from interpunct.spark.clock import WakeFile, Wanted
 from interpunct.spark.compile import Leaving
-from interpunct.spark.courier import Courier, Leaf
+from interpunct.spark.courier import Courier
 from interpunct.spark.expectation import NOTHING, Expectation
 from interpunct.spark.files import absolute
 from interpunct.spark.stopping import interruptible
-from interpunct.spark.wire import BEAT, FEEDBACK, PROOF, SINK, WAKE
+from interpunct.spark.wire import BEAT, FEEDBACK, LATE, PROOF, SINK, WAKE, Note
 
 Writer = Callable[[DataFrame, int], None]
 
@@ -76,12 +75,11 @@ class Batches:
         """Compute the batch once, kept, and write each output that has rows."""
         rows.persist()
         try:
-            found = self._computed(rows, batch)
-            filled = self._found(found)
+            told = self._computed(rows, batch)
             for name in self.writers:
-                if name == alone or name in filled:
+                if name == alone or name in told.outputs:
                     self._write(rows, batch, name)
-            self._finish(rows, found, batch)
+            self._finish(told, batch)
         finally:
             rows.unpersist()
 
@@ -96,86 +94,64 @@ class Batches:
 
     def _in_one_job(self, rows: DataFrame, batch: int, alone: str) -> bool:
         """Compute the batch and write this output; whether that was all."""
-        found = self._computed(rows, batch, alone)
-        if not self._found(found) <= {alone}:
+        told = self._computed(rows, batch, alone)
+        if not told.outputs <= {alone}:
             return False
-        self._finish(rows, found, batch)
+        self._finish(told, batch)
         return True
 
-    def _computed(self, rows: DataFrame, batch: int, writing: str = NOTHING) -> Mapping[str, Any]:
+    def _computed(self, rows: DataFrame, batch: int, writing: str = NOTHING) -> Told:
         """Compute the batch while writing an output, or for its own sake; what is known of it."""
         seen = Observation()
-        observed = rows.observe(seen, *self._facts)
+        observed = rows.observe(seen, *self._notes)
         if writing == NOTHING:
             Discard()(observed.select("stream"), batch)
         else:
             self._write(observed, batch, writing)
-        return seen.get
-
-    def _found(self, found: Mapping[str, Any]) -> set[str]:
-        """The outputs that have rows, and FEEDBACK if some is to be carried on."""
-        names = {name for number, name in enumerate(self.writers) if found[str(number)]}
-        return names | ({FEEDBACK} if found[FEEDBACK] else set())
-
-    def _finish(self, rows: DataFrame, found: Mapping[str, Any], batch: int) -> None:
-        """Tell everyone who has to know."""
-        self._expected.saw(self._found(found))
-        self._tell_writers(found, batch)
-        self._carry(rows, found)
-        proofs = {n: found[f"{PROOF}{n}"] for n in self.provable}
-        self.wake.write(Wanted(found["wake"], {n: m for n, m in proofs.items() if m is not None}))
-
-    def _tell_writers(self, found: Mapping[str, Any], batch: int) -> None:
-        """A writer that has a method `reached` hears the heartbeat its sink has come to."""
-        for name in self._sinks:
-            tell, ticks = (
-                getattr(self.writers[f"{SINK}{name}"], "reached", None),
-                found[BEAT + name],
-            )
-            if tell is not None and ticks is not None:
-                tell(ticks, batch)
-
-    def _carry(self, rows: DataFrame, found: Mapping[str, Any]) -> None:
-        """Feedback that leaves the lanes goes where it is heard next; senders learn how far the
-        sinks have come."""
-        if self.courier is None:
-            return
-        if found[FEEDBACK]:
-            said = rows.filter(self.courier.carries())
-            kept = said.select("stream", "sender", "rows", "page").collect()
-            self.courier.deliver(
-                Leaf(r.stream.removeprefix(FEEDBACK), r.sender, r.rows, bytes(r.page).decode())
-                for r in kept
-            )
-        reached = {n: found[f"{BEAT}{n}"] for n in self._sinks}
-        told = {n: ticks for n, ticks in reached.items() if ticks is not None}
-        if told:
-            self.courier.channel.tell_reached(told)
-
-    @property
-    def _sinks(self) -> list[str]:
-        return [n.removeprefix(SINK) for n in self.writers if n.startswith(SINK)]
+        return Told([Note.of(text) for text in seen.get["notes"]])
 
     @cached_property
-    def _facts(self) -> list[Column]:
-        """What is to be known of a batch: when to run again, and how many rows each output has."""
-        stream = F.col("stream")
-        asked = {"wake": WAKE, **{f"{PROOF}{name}": f"{PROOF}{name}" for name in self.provable}}
-        moments = [
-            F.min(F.when(stream == row, F.col("greatest"))).alias(name)
-            for name, row in asked.items()
-        ]
-        counts = [
-            F.count(F.when(self.leaving.filled_by(name), F.lit(1))).alias(str(number))
-            for number, name in enumerate(self.writers)
-        ]
-        carried = F.lit(False) if self.courier is None else self.courier.carries()
-        said = F.count(F.when(carried, F.lit(1))).alias(FEEDBACK)
-        reached = [
-            F.min(F.when(stream == f"{BEAT}{n}", F.col("greatest"))).alias(f"{BEAT}{n}")
-            for n in self._sinks
-        ]
-        return [*moments, *counts, said, *reached]
+    def _notes(self) -> list[Column]:
+        """One thing is asked of each row, and most have nothing there."""
+        return [F.collect_list("stream").alias("notes")]
+
+    def _finish(self, told: Told, batch: int) -> None:
+        """Tell everyone who has to know."""
+        self._expected.saw(told.outputs & self.writers.keys())
+        reached = told.least(BEAT)
+        for name, ticks in reached.items():
+            # A writer that has a method `reached` hears the heartbeat its sink has come to.
+            tell = getattr(self.writers[f"{SINK}{name}"], "reached", None)
+            if tell is not None:
+                tell(ticks, batch)
+        if self.courier is not None:
+            self.courier.deliver(n for n in told.notes if n.stream.startswith(FEEDBACK))
+            if reached:
+                self.courier.channel.tell_reached(reached)
+        proofs = told.least(PROOF)
+        wanted = {name: proofs[name] for name in self.provable if name in proofs}
+        self.wake.write(Wanted(told.least(WAKE).get(""), wanted))
 
     def _write(self, rows: DataFrame, batch: int, name: str) -> None:
         self.writers[name](self.leaving.rows_of(rows, name), batch)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the lanes told of a batch."""
+
+    notes: Sequence[Note]
+
+    @cached_property
+    def outputs(self) -> set[str]:
+        """The outputs that have rows."""
+        return {n.stream for n in self.notes if n.stream.startswith((SINK, LATE)) and n.rows}
+
+    def least(self, kind: str) -> dict[str, int]:
+        """By what is named behind the kind, the least moment or heartbeat that a lane told."""
+        found: dict[str, int] = {}
+        for n in self.notes:
+            if n.stream.startswith(kind) and n.greatest is not None:
+                name = n.stream.removeprefix(kind)
+                found[name] = min(found.get(name, n.greatest), n.greatest)
+        return found
