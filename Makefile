@@ -10,6 +10,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt scripts/ensure_java.sh
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=…"; exit 1; }
+	@echo "Installing into $(VENV): about a minute."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'

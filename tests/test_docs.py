@@ -8,6 +8,8 @@ import doctest
 import importlib
 import io
 import pkgutil
+from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +235,9 @@ def test_the_demo_s_job_delivers_while_the_vehicles_are_quiet(
     result = speed_map.outcome(speed_map.Race(plan, {}, delivered, ip.RealClock()))
     assert result.to_json()["rows_during_quiet"]["interpunct"] > 0  # type: ignore[index]
     assert result.speeds["ts"].n_unique() >= 3
+    gaps = {after - before for before, after in pairwise(result.windows)}
+    assert gaps == {timedelta(seconds=20)}  # the window in which no vehicle was seen is one too
+    assert len(result.windows) > result.speeds["ts"].n_unique()
     assert demo_table(result).row_count == speed_map.SEGMENTS
     lead = result.lead()
     assert lead is not None

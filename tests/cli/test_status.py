@@ -59,8 +59,16 @@ def test_people_see_who_waits_for_whom(checkpoint: Path) -> None:
     blamed = result.stdout[result.stdout.index("who waits for whom") :]
     both, helps = [line for line in blamed.splitlines() if "both" in line]
     cells = [cell.strip() for cell in both.strip("│").split("│")]
-    assert cells == ["both", "4", "b", "not heard since", "2s", "1970-01-01 00:01:40"]
+    assert cells == ["both", "4", "b", "silent since last heard", "2s", "1970-01-01 00:01:40"]
     assert helps.startswith("both is released by a tuple stamped 1970-01-01 00:01:32")
+
+
+def test_who_holds_nothing_is_listed_for_programs_alone(checkpoint: Path) -> None:
+    shown = runner.invoke(app, ["status", str(checkpoint)], env={"COLUMNS": "200"}).stdout
+    assert "out" not in [line.strip("│ ").split(" ")[0] for line in shown.splitlines()[-6:]]
+    assert "out is released" not in shown
+    told = json.loads(runner.invoke(app, ["status", str(checkpoint), "--json"]).stdout)
+    assert {line["operator"]: line["holds"] for line in told["waiting"]} == {"both": 4, "out": 0}
 
 
 def test_people_see_batches_heartbeats_and_guards(checkpoint: Path) -> None:
@@ -68,7 +76,7 @@ def test_people_see_batches_heartbeats_and_guards(checkpoint: Path) -> None:
     assert "7 batches, the last that is done began at 1970-01-01 00:01:40 and took 0.25 s" in shown
     rows = [[c.strip() for c in line.strip("│").split("│")] for line in shown.splitlines()]
     heard = "1970-01-01 00:01:40"
-    assert ["b", "1970-01-01 00:01:28", heard, "1", "0", "not heard since"] in rows
+    assert ["b", "1970-01-01 00:01:28", heard, "1", "0", "silent since last heard"] in rows
     assert ["both", "4", "0", "0", "0"] in rows  # holds, guards, skipped, put out
 
 

@@ -40,7 +40,7 @@ def test_blame_moves_to_the_source_that_lags() -> None:
     feed(engine, "a", (5, 1))
     feed(engine, "b", (20, 1))
     blamed = line(engine, "union")
-    assert (blamed["source"], blamed["quiet"]) == ("a", "not heard since")
+    assert (blamed["source"], blamed["quiet"]) == ("a", "silent since last heard")
     assert blamed["release"] == "a tuple stamped 21 or later"
 
 

@@ -66,7 +66,7 @@ def test_strictly_the_clock_proves_nothing() -> None:
     lane.batch(100, a=[99], b=[90])
     output = lane.batch(200, a=[199])
     assert lane.stamps == []
-    assert lane.quiet() == "not heard since"
+    assert lane.quiet() == "silent since last heard"
     # b would have to be caught up at 100 + 90 − 90 + δ for its tuple to leave; nobody polls.
     assert output.unproven == {"b": 102 * SECOND}
     assert output.wake_at is None
@@ -95,7 +95,7 @@ def test_proof_from_before_the_last_tuple_says_nothing() -> None:
     lane = Driven(strict=True)
     lane.batch(100, a=[99], b=[90])
     lane.batch(110, b=[95], idle={"b": 109})
-    assert lane.quiet() == "not heard since"
+    assert lane.quiet() == "silent since last heard"
     assert 95 not in lane.stamps
 
 

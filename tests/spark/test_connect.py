@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from interpunct.spark.clock import WakeFile, Wanted
-from interpunct.spark.session import check_session, settings
+from interpunct.spark.session import PARTITIONS, check_session, settings
 from tests.spark.recovery_job import job
 from tests.spark.scenario import batches, comparable, in_process, write_files
 from tests.spark.test_parity import read
@@ -57,6 +57,12 @@ def test_a_session_without_the_settings_is_told_of_each_and_goes_on(spark: Spark
             plain.conf.unset(setting.name)
     with pytest.warns(UserWarning, match="This session lacks settings") as warned:
         check_session(plain, 2)
+    assert len(warned) == 1
+    first, after = str(warned[0].message).split("This session lacks settings", 1)
+    assert first.startswith("Every batch will take minutes: 200 tasks for 2 lanes.")
+    assert f"  {PARTITIONS}=2  # " in first
+    assert PARTITIONS not in after
+    assert after.endswith("interpunct.session() has all that is named here.")
     for setting in wanted:
         if plain.conf.isModifiable(setting.name):
             line = f"{setting.name}={setting.value}  # {setting.why}"

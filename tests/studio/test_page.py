@@ -205,6 +205,41 @@ def test_the_note_says_what_is_in_force_and_when_nothing_is_any_more() -> None:
     assert "∉" not in page.note.text
 
 
+def test_what_is_written_and_accepted_is_listed_beside_the_zoom_until_its_end() -> None:
+    flow, room, page = opened()
+    page.words.value, page.sink.value = "~[segment = 4]", "map"
+    page._said()
+    page._zoomed(flow.view, 2.5, 5.5)
+    for _ in range(8):  # in which the zoom is renewed
+        flow.turn()
+        room.look()
+    page.update()
+    assert "¬[segment=4, ts≤00:" in page.note.text
+    assert page.note.text.count("¬[segment∉{3, 4, 5}, ts≤00:") == 1
+    for _ in range(40):
+        flow.turn()
+        room.look()
+    page.update()
+    assert "¬[segment=4" not in page.note.text
+    assert "¬[segment∉{3, 4, 5}" in page.note.text
+
+
+def test_why_feedback_was_refused_is_shown_until_the_next_thing_is_done() -> None:
+    flow, room, page = opened()
+    page.sink.value = "map"
+    for act in (page._show_all, lambda: page._zoomed(flow.view, 2.5, 5.5), page._said):
+        page.words.value = "¬[colour = 3]"
+        page._said()
+        flow.turn()
+        room.look()  # which renews the zoom, and answers nothing
+        page.update()
+        assert "colour" in page.note.text
+        page.words.value = "¬[segment = 3]"
+        act()
+        page.update()
+        assert "colour" not in page.note.text
+
+
 def test_someone_who_leaves_wants_nothing_any_more() -> None:
     flow, _, page = opened()
     page._zoomed(flow.view, 2.5, 5.5)
@@ -305,6 +340,10 @@ def test_a_query_that_cannot_be_seen_does_not_take_the_page_with_it() -> None:
     room.look()
     page.update()
     assert "no such folder" in page.note.text
+    del flow.snapshot
+    room.look()
+    page.update()
+    assert "no such folder" not in page.note.text
 
 
 def test_a_map_keeps_its_last_minutes_and_each_result_once() -> None:

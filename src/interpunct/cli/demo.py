@@ -14,7 +14,13 @@ from rich.table import Table
 from interpunct.cli.options import Json
 from interpunct.cli.shell import progress, show
 from interpunct.lab import speed_map
+from interpunct.lab.folders import fresh
 from interpunct.spark.session import session
+
+MADE = (
+    "spark.log", "sensors.parquet", "vehicles.parquet", "checkpoint", "map", "plain",
+    "plain-checkpoint", "speed-map.png",
+)  # fmt: skip
 
 
 def demo(
@@ -26,11 +32,12 @@ def demo(
 ) -> None:
     """The speed map on Spark's local mode, beside the same job in plain PySpark.
 
-    Vehicles go quiet for 40 seconds. About two minutes; the folder is emptied first.
+    Vehicles go quiet for 40 seconds. About two minutes; what an earlier demo left in the folder is
+    deleted first, and a folder with anything else is refused.
 
     Example: interpunct demo --seconds 100
     """
-    shutil.rmtree(folder, ignore_errors=True)
+    fresh(folder, known=MADE)
     plan = speed_map.Plan(seconds=seconds, folder=folder)
     console = Console(stderr=True)
     console.print("Starting Spark …")
@@ -63,7 +70,7 @@ def _state(race: speed_map.Race) -> str:
 
 
 def _table(result: speed_map.Outcome) -> Table:
-    windows = result.speeds["ts"].unique().sort().tail(4).to_list()
+    windows = result.windows[-5:]
     table = Table(title="Average vehicle speed by segment and 20 seconds")
     table.add_column("segment")
     for window in windows:
@@ -83,7 +90,7 @@ def _say(result: speed_map.Outcome, folder: Path) -> None:
     told = ", ".join(f"{name} {rows}" for name, rows in numbers.items())
     low, high = result.counted
     command = "interpunct" if shutil.which("interpunct") else sys.argv[0]
-    console.print("A window in which no vehicle was seen has no column.")
+    console.print("Where no vehicle was seen there is no speed: – here, grey in the figure.")
     console.print(f"Rows from {low} s to {high} s, while the vehicles were quiet: {told}.")
     if lead := result.lead():
         rows, ours, theirs = lead

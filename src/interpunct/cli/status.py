@@ -1,7 +1,7 @@
 """`interpunct status`: how a running flow is doing, and who holds it up.
 
-    operator  holds  waits for  which is          behind  last heard of
-    union_1   3      vehicles   not heard since   7s      12:00:01
+    operator  holds  waits for  which is                  behind  last heard of
+    union_1   3      vehicles   silent since last heard   7s      12:00:01
     union_1 is released by a tuple stamped 12:00:06 …
 
 Every lane of a flow leaves its part of this beside the checkpoint when it changes, and the query
@@ -42,6 +42,9 @@ def status(
     were spared; and which source holds which operator back, since when, by how much, and what would
     release it. Of a logical merge: its inputs, how far each is stable, and which one leads.
 
+    An operator holds what waits in it and what it keeps: tuples that a join may still match, open
+    windows. Who holds nothing waits for nobody; --json lists that one too.
+
     With --json a heartbeat that no clock shows is null: none yet, or, where `finished` says so of a
     source or a sink, none any more.
 
@@ -75,7 +78,7 @@ def _show(snapshot: Snapshot, console: Console) -> None:
         console.print(operators_table(snapshot))
     if snapshot.merge is not None:
         console.print(merge_table(snapshot.merge))
-    waiting = snapshot.vitals.waiting
+    waiting = [line for line in snapshot.vitals.waiting if line.holds]
     if waiting:
         ended = snapshot.query is not None and not snapshot.query.running
         console.print(blame_table(waiting, ended=ended))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import webbrowser
 from collections.abc import Callable
@@ -42,6 +41,8 @@ Seconds = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The address as JSON on stdout.")]
 
+MADE = ("spark.log", "sensors.parquet", "vehicles.parquet", "checkpoint", "merge")
+
 
 @app.command()
 def demo(
@@ -56,10 +57,12 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """The speed map on Spark's local mode: zoom into the map, and what you do not see is not
-    computed. Stop a replica in the merge. The folder is emptied first.
+    computed. Stop a replica in the merge. What an earlier demo left in the folder is deleted first,
+    and a folder with anything else is refused.
 
     Example: interpunct studio demo --seconds 300
     """
+    from interpunct.lab.folders import fresh
     from interpunct.spark.session import session
     from interpunct.spark.stopping import cut_short
     from interpunct.studio import demo as speeds
@@ -67,7 +70,7 @@ def demo(
     from interpunct.studio.server import opened
     from interpunct.studio.watched import Running
 
-    shutil.rmtree(folder, ignore_errors=True)
+    fresh(folder, known=MADE)
     Console(stderr=True).print("Starting Spark …")
     clock = RealClock()
     began = clock.now()

@@ -38,7 +38,7 @@ class Blame:
 
     operator: str
     source: str
-    quiet: str  # "never seen", "finished", "idle", "has something unread", or "not heard since"
+    quiet: str  # what `quiet_of` says of the source
     holds: int  # tuples the operator has in its keeping
     wanted: int  # the heartbeat it would need of the source
     reached: int | None  # the one it has
@@ -151,7 +151,7 @@ def quiet_of(source: Source) -> str:
         return "never seen"
     if source.time.blocked:
         return "has something unread"
-    return "idle" if source.time.idle else "not heard since"
+    return "idle" if source.time.idle else "silent since last heard"
 
 
 def _release(source: Source, wanted: int) -> str:

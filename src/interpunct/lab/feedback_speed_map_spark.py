@@ -24,6 +24,7 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 
 from interpunct.lab.detectors import DETECTORS, EVERY, SEGMENTS, Recording, freeway
+from interpunct.lab.folders import fresh
 from interpunct.lab.isolated import Report, silent
 from interpunct.lab.map_pictures import SpeedMap
 from interpunct.lab.schemes import Case, Comparison, cases
@@ -141,7 +142,7 @@ class SparkSpeedMap:
 def spark_speed_map(setup: Setup, report: Report = silent) -> SparkSpeedMap:
     """The cases take turns over one recording."""
     recording = freeway(setup.hours, setup.seed)
-    setup.folder.mkdir(parents=True, exist_ok=True)
+    fresh(setup.folder)
     recording.frame.write_parquet(
         setup.folder / "sensors.parquet", row_group_size=setup.batch_rows // 2
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -230,6 +230,15 @@ class Outcome:
         low, high = self.plan.quiet
         return low + 10, high
 
+    @property
+    def windows(self) -> list[datetime]:
+        """All from the first to the last, those too in which no vehicle was seen."""
+        seen: list[datetime] = self.speeds["ts"].unique().sort().to_list()
+        if not seen:
+            return []
+        length = timedelta(microseconds=duration(WINDOW, "window"))
+        return [seen[0] + n * length for n in range((seen[-1] - seen[0]) // length + 1)]
+
     def lead(self) -> tuple[int, float, float] | None:
         """Where plain is furthest behind: how many rows, and the seconds at which each had them."""
         ours, theirs = (self.delivered[n] for n in ("interpunct", "plain"))
@@ -283,12 +292,14 @@ def picture(result: Outcome, path: Path) -> None:
     left.axvspan(*result.plan.quiet, color="0.9", label="vehicles quiet")
     left.set(xlabel="seconds", ylabel="rows delivered")
     left.legend()
-    windows = sorted(result.speeds["ts"].unique().to_list())
+    windows = result.windows
     grid = np.full((SEGMENTS, max(1, len(windows))), np.nan)
     for segment, ts, speed, _ in result.speeds.iter_rows():
         grid[segment, windows.index(ts)] = speed
     drawn = right.imshow(grid, aspect="auto", cmap="RdYlGn", vmin=20, vmax=90)
     right.set_xticks(range(len(windows)), [f"{w:%H:%M:%S}" for w in windows])
-    right.set(xlabel="20-second window", ylabel="segment", title="average vehicle speed")
+    right.set_facecolor("0.8")  # which is seen where there is no speed
+    right.set(xlabel="20-second window", ylabel="segment",
+              title="average vehicle speed; grey: no vehicle seen")  # fmt: skip
     drawing.colorbar(drawn, ax=right)
     saved(drawing, path)

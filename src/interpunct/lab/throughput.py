@@ -32,6 +32,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from interpunct.api import Flow
+from interpunct.lab.folders import fresh
 from interpunct.lab.isolated import Report, silent
 from interpunct.progress.timestamps import external
 from interpunct.spark.replay import replay
@@ -184,6 +185,7 @@ def record(setup: Setup, shape: str) -> tuple[Path, ...]:
 
 def throughput(setup: Setup, report: Report = silent) -> Throughput:
     """Run the experiment."""
+    fresh(setup.folder)
     result = Throughput(setup)
     spark = session(
         2, spark__driver__memory="6g", spark__driver__extraJavaOptions="-XX:+UseParallelGC"

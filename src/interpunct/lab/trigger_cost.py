@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from interpunct.api import Flow
+from interpunct.lab.folders import fresh
 from interpunct.lab.isolated import Report, silent
 from interpunct.lab.throughput import SCHEMA, START, to_noop, trigger_seconds
 from interpunct.progress.timestamps import external
@@ -148,6 +149,7 @@ def record(setup: Setup) -> Path:
 
 def trigger_cost(setup: Setup, report: Report = silent) -> TriggerCost:
     """Run the experiment."""
+    fresh(setup.folder)
     result = TriggerCost(setup)
     spark = session(2)
     try:

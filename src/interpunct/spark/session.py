@@ -16,6 +16,8 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 PLAIN_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
+PARTITIONS = "spark.sql.shuffle.partitions"
+MANY = 100  # tasks, with which a batch takes minutes where a few lanes have work
 MOST_SHOWN = 4_000  # bytes of what a machine said that did not start
 
 
@@ -32,7 +34,7 @@ class Setting:
 def settings(lanes: int) -> tuple[Setting, ...]:
     """The settings for flows of so many lanes."""
     return (
-        Setting("spark.sql.shuffle.partitions", str(lanes),
+        Setting(PARTITIONS, str(lanes),
                 "one task for each lane; Spark's 200 make every batch take minutes"),
         Setting("spark.sql.streaming.stateStore.providerClass", ROCKSDB,
                 "transformWithState runs on RocksDB only", needed=True),
@@ -107,25 +109,35 @@ def _printing_to(log: str | Path | None) -> Iterator[None]:
 
 def check_session(spark: SparkSession, lanes: int) -> None:
     """Set what flows do not run without, and warn of each missing setting that costs time, in one
-    warning that says how much, at the user's line."""
+    warning that says how much, the dearest first, at the user's line."""
     _same_python(spark)
-    missing = []
+    first, missing = "", []
     for setting in settings(lanes):
         if setting.name.startswith("spark.executorEnv."):
             continue
         if spark.conf.get(setting.name, None) == setting.value:
             continue
+        line = f"\n  {setting.name}={setting.value}  # {setting.why}"
         if setting.needed:
             spark.conf.set(setting.name, setting.value)
+        elif setting.name == PARTITIONS:
+            first = _too_many_tasks(spark.conf.get(PARTITIONS), lanes) + line
         else:
-            missing.append(f"  {setting.name}={setting.value}  # {setting.why}")
-    if missing:
-        text = "\n".join(missing)
-        warnings.warn(
-            f"This session lacks settings without which every batch takes longer, most of all the "
-            f"first; interpunct.session() has them:\n{text}",
-            stacklevel=_levels_to_the_user(),
-        )
+            missing.append(line)
+    others = "This session lacks settings that save milliseconds a batch:" + "".join(missing)
+    told = [text for text in (first, others if missing else "") if text]
+    if told:
+        told.append("interpunct.session() has all that is named here.")
+        warnings.warn("\n".join(told), stacklevel=_levels_to_the_user())
+
+
+def _too_many_tasks(partitions: str | None, lanes: int) -> str:
+    """What it means that there are not as many partitions as lanes."""
+    many = partitions is not None and int(partitions) >= max(MANY, 4 * lanes)
+    takes = "minutes" if many else "longer than it need"
+    return (
+        f"Every batch will take {takes}: {partitions} tasks for {lanes} lanes. Change this first:"
+    )
 
 
 def _same_python(spark: SparkSession) -> None:

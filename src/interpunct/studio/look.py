@@ -110,6 +110,9 @@ CONTROL = f"""
 :host{{font-family:{FONT}}}
 .bk-btn,.bk-input{{background:var(--panel)!important;color:var(--text)!important;
  border:1px solid var(--line)!important;font-size:12px!important;font-family:{FONT}!important}}
+.bk-input{{padding:0 6px!important}}
+.bk-input-prefix{{background:var(--page)!important;color:var(--faint)!important;
+ border-color:var(--line)!important;font-size:12px!important}}
 .bk-btn:hover{{border-color:var(--data)!important}}
 .bk-tab{{color:var(--faint);padding:3px 12px;font-size:13px}}
 .bk-tab.bk-active{{color:var(--text);background:var(--panel);border-color:var(--line)!important}}

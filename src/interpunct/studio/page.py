@@ -95,10 +95,10 @@ class Page:
         self.all.on_click(self._show_all)
         sinks = self._sinks()
         example = "~[segment ≠ 3]"
-        self.words = TextInput(placeholder=f"feedback, e.g. {example}", width=218, name="words",
+        self.words = TextInput(placeholder=f"feedback: {example}", width=178, name="words",
                                stylesheets=sheet)  # fmt: skip
-        self.sink = TextInput(value=sinks[0] if sinks else "", width=64, name="sink",
-                              stylesheets=sheet)  # fmt: skip
+        self.sink = TextInput(value=sinks[0] if sinks else "", prefix="sink", width=104,
+                              name="sink", stylesheets=sheet)  # fmt: skip
         self.send = Button(label="send for 30 s", width=96, name="send", stylesheets=sheet)
         self.send.on_click(self._said)
 
@@ -172,6 +172,7 @@ class Page:
         if wanted is not None and not self.allowed:
             self.room.trouble = REFUSED
             return
+        self.room.trouble = ""
         view.zoom.look(self.who, wanted)
 
     def _show_all(self) -> None:
@@ -297,16 +298,17 @@ class Page:
             lines.append(f'<div id="wanted">Wanted on the map: <b>{html.escape(seen)}</b></div>')
         if self.room.said:
             force, holds = self.room.in_force(), "nothing is in force any more"
-            if force is not None:
-                told = html.escape(DAY.sub(r"\1", str(force)))
-                holds = f'in force: <code class="up">{told}</code>'
+            if force:
+                told = (html.escape(DAY.sub(r"\1", str(said))) for said in force)
+                holds = "in force: " + ", ".join(f'<code class="up">{t}</code>' for t in told)
             times = "time" if self.room.sent == 1 else "times"
             lines.append(f'<div>Said upstream <b class="up" id="sent">{self.room.sent}</b> '
                          f'{times}; {holds}</div>')  # fmt: skip
         if not self.allowed:
             lines.append(f'<div class="faint" id="looking">{REFUSED}</div>')
-        if self.room.trouble and self.room.trouble != REFUSED:
-            lines.append(f'<div class="bad" id="trouble">{html.escape(self.room.trouble)}</div>')
+        for wrong in (self.room.trouble, self.room.unseen):
+            if wrong and wrong != REFUSED:
+                lines.append(f'<div class="bad" id="trouble">{html.escape(wrong)}</div>')
         return "".join(lines) or '<span class="faint">Nothing has been said upstream.</span>'
 
 

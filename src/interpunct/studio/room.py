@@ -33,6 +33,7 @@ class Said:
 
     sink: str
     feedback: Feedback
+    text: str  # as it was written: said again, it replaces what was said before
 
     def __str__(self) -> str:
         return f"{self.feedback.intent.value}{self.feedback.pattern.by_name()}"
@@ -49,7 +50,8 @@ class Room:
     history: History = field(default_factory=History)
     said: deque[Said] = field(default_factory=lambda: deque(maxlen=MOST_SAID))
     sent: int = 0
-    trouble: str = ""
+    trouble: str = ""  # why what was done last was refused
+    unseen: str = ""  # why the last look saw nothing
     merging: Merging | None = None  # where a merge is watched
 
     def __post_init__(self) -> None:
@@ -61,8 +63,9 @@ class Room:
         try:
             snapshot = self.watched.snapshot()
         except (InterpunctError, OSError) as error:
-            self.trouble = str(error)
+            self.unseen = str(error)
             return
+        self.unseen = ""
         self.history.add(snapshot)
         self._look_at_merge(snapshot)
         for view in self.views:
@@ -70,7 +73,7 @@ class Room:
             batch = 0 if snapshot.query is None else round(snapshot.query.seconds * 1e6)
             due = view.zoom.due(reached, batch) if reached > START_OF_TIME else None
             if due is not None:
-                self.send(view.sink, *due)
+                self.trouble = self._tell(view.sink, *due) or self.trouble
 
     def _look_at_merge(self, snapshot: Snapshot) -> None:
         merge = snapshot.merge if self.bench is None else self.bench.look()
@@ -80,22 +83,27 @@ class Room:
 
     def send(self, sink: str, text: str, lasting: Length | None) -> bool:
         """Feedback from someone in front of the page; False when it is refused, and says why."""
+        self.trouble = self._tell(sink, text, lasting)
+        return not self.trouble
+
+    def _tell(self, sink: str, text: str, lasting: Length | None) -> str:
+        """Why it is refused; nothing when it is not."""
         try:
             accepted = self.watched.send(sink, text, lasting)
         except (InterpunctError, OSError) as error:
-            self.trouble = str(error)
-            return False
-        self.trouble = ""
+            return str(error)
         self.sent += 1
-        self.said.append(Said(sink, accepted))
-        return True
+        self.said.append(Said(sink, accepted, text))
+        return ""
 
-    def in_force(self) -> Said | None:
-        """What was said last of all that still holds."""
+    def in_force(self) -> list[Said]:
+        """What still holds of all that was said, the last first."""
         now = self.history.now
         reached = {} if now is None else now.reached
         at = {said.sink: reached.get(said.sink, START_OF_TIME) for said in self.said}
-        return next((s for s in reversed(self.said) if not over(s.feedback, at[s.sink])), None)
+        last = {(said.sink, said.text): said for said in self.said}
+        holding = [s for s in self.said if s is last[s.sink, s.text]]
+        return [s for s in reversed(holding) if not over(s.feedback, at[s.sink])]
 
     def leave(self, who: str) -> None:
         """Someone has gone: what only he wanted is not wanted any more."""
