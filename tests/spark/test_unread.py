@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import interpunct as ip
 from interpunct.model.schema import to_ticks
-from interpunct.operators.guards import EARLIER
+from interpunct.operators.guards import OTHERWISE
 from interpunct.spark.assumed import Assumed, Unread
 from interpunct.spark.channel import Channel, Message
 from interpunct.spark.recording import Recording
@@ -100,5 +100,5 @@ def test_a_replay_reads_less_and_gives_the_same_for_what_is_wanted(
     assert set(got["segment"]) == {1}
     assert got.height == 11, "all windows of segment 1 but the last, which is open"
     skipped = query.skipped()["cars"]
-    assert skipped.pop(EARLIER) == 180, "three row groups were not read at all"
+    assert skipped.pop(OTHERWISE) == 180, "three row groups were not read at all"
     assert list(skipped.values()) == [60], "and one had been read before the lanes were told"
