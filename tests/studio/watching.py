@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 import interpunct as ip
+from interpunct.engine.merge_vitals import InputVitals, MergeVitals
 from interpunct.engine.run import Engine
 from interpunct.engine.vitals import QueryVitals, Snapshot
 from interpunct.flow.feedback import Length
@@ -50,3 +51,9 @@ class InProcess:
 
     def send(self, sink: str, feedback: str, lasting: Length | None) -> ip.Feedback:
         return self.engine.feedback(sink, feedback, lasting=lasting)
+
+
+def merge(a: int, b: int, leader: str, status: str = "joined", why: str = "") -> MergeVitals:
+    """Two inputs, and what comes out: as far as the leader."""
+    inputs = {"a": InputVitals("joined", a * SECOND), "b": InputVitals(status, b * SECOND, why)}
+    return MergeVitals("R3", inputs[leader].stable, leader, inputs)

@@ -128,7 +128,7 @@ def check_session(spark: SparkSession, lanes: int) -> None:
     told = [text for text in (first, others if missing else "") if text]
     if told:
         told.append("interpunct.session() has all that is named here.")
-        warnings.warn("\n".join(told), stacklevel=_levels_to_the_user())
+        warnings.warn("\n".join(told), stacklevel=levels_to_the_user())
 
 
 def _too_many_tasks(partitions: str | None, lanes: int) -> str:
@@ -151,7 +151,7 @@ def _same_python(spark: SparkSession) -> None:
         context.pythonExec = sys.executable
 
 
-def _levels_to_the_user() -> int:
+def levels_to_the_user() -> int:
     """How many calls there are from the one that warns to the first that is not this package's."""
     package = __name__.partition(".")[0] + "."
     levels, frame = 1, sys._getframe(1)

@@ -47,7 +47,7 @@ from interpunct.spark.compile import batch_time, ingested, unpacked
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
 from interpunct.spark.rows import arrow_schema, ddl_of, to_batches
-from interpunct.spark.session import check_session
+from interpunct.spark.session import check_session, levels_to_the_user
 from interpunct.spark.wire import BEAT, LATE, OUT, RAW, SINK, WIRE
 
 _WATERMARKED = "spark.watermarkDelayMs"  # what Spark writes into a time column's metadata
@@ -266,7 +266,7 @@ def _checked_bounds(bounds: Bounds | Adaptive | None) -> Bounds | Adaptive:
             f"synchronize: no bounds are given, so they are learned, and nothing comes out until a "
             f"stream has brought {UNSAID.least_rows:,} rows. Where streams are short, say how far "
             "behind a row may come: bounds=ip.bounds(skew='30s'). If learning is what you want, "
-            "bounds=ip.adaptive() says so.", stacklevel=4,
+            "bounds=ip.adaptive() says so.", stacklevel=levels_to_the_user(),
         )  # fmt: skip
         return UNSAID
     if not isinstance(bounds, Bounds | Adaptive):

@@ -103,7 +103,7 @@ class Batches:
     def _computed(self, rows: DataFrame, batch: int, writing: str = NOTHING) -> Told:
         """Compute the batch while writing an output, or for its own sake; what is known of it."""
         seen = Observation()
-        observed = rows.observe(seen, *self._notes)
+        observed = rows.observe(seen, self._notes)
         if writing == NOTHING:
             Discard()(observed.select("stream"), batch)
         else:
@@ -111,9 +111,9 @@ class Batches:
         return Told([Note.of(text) for text in seen.get["notes"]])
 
     @cached_property
-    def _notes(self) -> list[Column]:
+    def _notes(self) -> Column:
         """One thing is asked of each row, and most have nothing there."""
-        return [F.collect_list("stream").alias("notes")]
+        return F.collect_list("stream").alias("notes")
 
     def _finish(self, told: Told, batch: int) -> None:
         """Tell everyone who has to know."""
