@@ -244,7 +244,7 @@ def test_a_tuple_behind_a_heartbeat_the_source_gave_on_demand() -> None:
     engine.clock.wait_until(20)
     source.on_demand(16)  # t + τ − δ = 0 + 20 − 4
     moment = datetime(1970, 1, 1, 0, 0, 0, 10, tzinfo=UTC)
-    assert late_of(engine, (2, moment)) == [(moment, Reason.LATE.value, 6)]
+    assert late_of(engine, (2, moment)) == [(moment, Reason.LATE.value, 6e-6)]
 
 
 # Graphs -----------------------------------------------------------------------------------------

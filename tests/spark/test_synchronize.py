@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -233,21 +232,6 @@ def test_bounds_may_be_others_when_a_query_is_started_again(
     in_time = [*A[:3], *B, *([behind] if skew == 9 else [])]
     assert [r for r in found.rows if closing(r[0])] == expected_windows(*in_time)
     assert found.dropped == 0
-
-
-def test_other_columns_on_an_old_checkpoint_are_refused_in_the_users_own_words(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    a = write(tmp_path / "a", [A[0]])
-    (rows,) = ip.synchronize(read(spark, a), time="ts", bounds=BOUNDS)
-    run(rows, tmp_path / "check")
-    write(a, [A[1]], first=1)
-    more = read(spark, a).withColumn("more", F.lit("x"))
-    (rows,) = ip.synchronize(more, time="ts", bounds=BOUNDS)
-    with pytest.raises(StreamingQueryException) as refused:
-        run(rows, tmp_path / "check")
-    told = str(refused.value)
-    assert "synchronize: expected what its checkpoint was made with, got DataFrame 0: was" in told
 
 
 def test_what_cannot_be_synchronized_is_refused_with_a_fix(

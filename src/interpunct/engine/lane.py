@@ -33,6 +33,7 @@ from interpunct.operators.aggregate import Aggregate
 from interpunct.operators.contract import Emission, Held, Operator
 from interpunct.operators.sink import Sink
 from interpunct.operators.state import Scoped, State
+from interpunct.operators.tsm import put_in_order
 from interpunct.progress.clock import ScriptedClock
 from interpunct.progress.source_time import SourceTime
 
@@ -102,6 +103,7 @@ class Lane:
         self.before = Vitals()  # what was counted before this lane was built on its state
         self._frames: dict[str, list[pl.DataFrame]] = {}
         self._late: dict[str, list[pl.DataFrame]] = {}
+        self._readmitted: dict[str, pl.DataFrame] = {}
         self._exports: dict[Ref, Export] = {}
         self._readers = readers or {}
         self._lanes, self._silent = lanes, frozenset(silent)
@@ -135,6 +137,10 @@ class Lane:
         while self._component.step():
             pass
         return self._output()
+
+    def readmit(self, source: str, frame: pl.DataFrame) -> None:
+        """Tuples that were let in before, and in time, enter with the next batch."""
+        self._readmitted[source] = frame
 
     def _hear(self, said: Said) -> None:
         """Feedback for a sink goes in there; for a stream that leaves the stage, once all its
@@ -172,10 +178,12 @@ class Lane:
         source.told_of_silence(batch.idle.get(source.name), batch.blocked.get(source.name))
         emission = source.on_batch(raw, facts)
         entering = list(batch.entering.get(source.name, ()))
+        if source.name in self._readmitted:
+            entering.insert(0, self._readmitted.pop(source.name))
         if entering:
             prefix = self._prefixes[source.name]
             entering += self._accepted(prefix, emission)
-            self._enter_behind(prefix, stacked(entering))
+            self._enter_behind(prefix, entering)
         self._component.enter(vertex, emission)
         if source.name in batch.finished:
             self._component.finish(vertex)
@@ -199,16 +207,15 @@ class Lane:
             counts = self._vertices[name].made
             counts[0] = counts.get(0, 0) + tuples
 
-    def _enter_behind(self, prefix: Prefix, frame: pl.DataFrame) -> None:
+    def _enter_behind(self, prefix: Prefix, frames: list[pl.DataFrame]) -> None:
         if prefix.aggregate is not None:
             vertex = self._vertices[prefix.aggregate]
             assert isinstance(vertex.operator, Aggregate)
-            self._component.enter(vertex, vertex.operator.on_partial_rows(frame))
+            self._component.enter(vertex, vertex.operator.on_partial_rows(stacked(frames)))
             return
         vertex = self._vertices[prefix.entry]
-        schema = vertex.operator.output
-        if vertex.operator.outputs[0].properties.ordered:
-            frame = frame.sort(schema.ordered_by, maintain_order=True)
+        schema, ordered = vertex.operator.output, vertex.operator.outputs[0].properties.ordered
+        frame = put_in_order(schema, frames) if ordered else stacked(frames)
         self._component.enter(vertex, Emission([(0, Page(schema, frame))]))
 
     def source_times(self) -> dict[str, SourceTime]:

@@ -12,14 +12,12 @@ from enum import Enum
 
 import polars as pl
 
-from interpunct.model.schema import Attribute, Schema
+from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, Attribute, Schema
 
-_EXTRA = (
-    Attribute("_source", "string", pl.String()),
-    Attribute("_reason", "string", pl.String()),
-    Attribute("_lateness", "bigint", pl.Int64()),  # ticks behind what it missed
-    Attribute("_heartbeat", "bigint", pl.Int64()),  # the tick it should have come before
-)
+_WHY = (Attribute("_source", "string", pl.String()), Attribute("_reason", "string", pl.String()))
+_LATENESS, _HEARTBEAT = "_lateness", "_heartbeat"
+_NAMES = (*(a.name for a in _WHY), _LATENESS, _HEARTBEAT)
+_SECOND = 1_000_000  # ticks, where times are timestamps
 
 
 class Reason(Enum):
@@ -34,13 +32,23 @@ class Reason(Enum):
 
 
 def late_schema(schema: Schema) -> Schema:
-    """The schema of the late output of a stream: its own attributes, then why and by how much."""
-    return Schema(schema.attributes + _EXTRA)
+    """The schema of the late output of a stream: its own attributes, then why and by how much.
+
+    `_heartbeat` is what the tuple should have come before, and of the time's own type; `_lateness`
+    is how far behind it was, in seconds where times are timestamps and else in the time's units.
+    """
+    stamped = _timestamp(schema)
+    if stamped is None:
+        lateness, heartbeat = (Attribute(n, "bigint", pl.Int64()) for n in _NAMES[-2:])
+    else:
+        lateness = Attribute(_LATENESS, "double", pl.Float64())
+        heartbeat = Attribute(_HEARTBEAT, stamped.type, stamped.dtype)
+    return Schema((*schema.attributes, *_WHY, lateness, heartbeat))
 
 
 def is_late(schema: Schema) -> bool:
     """Whether this is the schema of a late output."""
-    return schema.attributes[-len(_EXTRA) :] == _EXTRA
+    return schema.names[-len(_NAMES) :] == _NAMES
 
 
 def late_rows(
@@ -53,10 +61,21 @@ def late_rows(
     """Rows of the late output for `frame`; `missed` is the time, in ticks, each came behind."""
     behind = pl.lit(missed, pl.Int64)
     lateness = pl.lit(None, pl.Int64) if missed is None else behind - schema.ticks_expr()
+    stamped = _timestamp(schema)
+    if stamped is not None:
+        # By a column: Polars multiplies by the inverse of a number, and ends a bit beside 5e-06.
+        lateness = lateness / pl.lit(pl.repeat(_SECOND, frame.height, eager=True))
+        behind = behind.clip(FIRST_YEAR, LAST_YEAR).cast(stamped.dtype)
     return frame.select(
         *schema.names,
         pl.lit(source).alias("_source"),
         pl.lit(reason.value).alias("_reason"),
-        lateness.alias("_lateness"),
-        behind.alias("_heartbeat"),
+        lateness.alias(_LATENESS),
+        behind.alias(_HEARTBEAT),
     )
+
+
+def _timestamp(schema: Schema) -> Attribute | None:
+    """The time attribute, if its values are timestamps."""
+    time = None if schema.time is None else schema[schema.time]
+    return None if time is None or time.dtype.is_integer() else time

@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import polars as pl
 
@@ -130,7 +131,7 @@ class Waiting:
     def save(self) -> None:
         for run in self._runs:
             if not run.shelved:
-                assert run.frame is not None
+                run.frame, run.start = self._remaining(run), 0  # what has left is not kept
                 self._shelf.put(run.key, run.frame)
                 run.shelved = True
         self._record["runs"] = [[r.first, r.key, r.last, r.rows, r.start] for r in self._runs]
@@ -251,9 +252,21 @@ class TsmInputs:
 
 def in_order(schema: Schema, frames: list[pl.DataFrame]) -> pl.DataFrame:
     """Sorted frames as one sorted frame."""
-    if len(frames) == 1:
-        return frames[0]
-    frame = stacked(frames)
+    return frames[0] if len(frames) == 1 else put_in_order(schema, frames)
+
+
+def put_in_order(schema: Schema, frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """Any frames as one sorted frame."""
+    frame = stacked(_one_after_another(schema, frames))
     if schema.ticks(frame).is_sorted():
         return frame
     return frame.sort(schema.ordered_by, maintain_order=True)
+
+
+def _one_after_another(schema: Schema, frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Frames in the order of time, if each is over before the next begins; else as they are, for
+    tuples of one time stay in the order they came in."""
+    ticks = [schema.ticks(frame) for frame in frames]
+    spans = sorted((int(t[0]), int(t[-1]), n) for n, t in enumerate(ticks) if t.len())
+    apart = all(last < first for (_, last, _), (first, _, _) in pairwise(spans))
+    return [frames[n] for _, _, n in spans] if spans and apart else frames

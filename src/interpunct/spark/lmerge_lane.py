@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from interpunct.engine.merge_vitals import InputVitals, MergeVitals
 from interpunct.model.element_forms import AT, CHANGE, changes_schema, from_changes
@@ -32,6 +32,7 @@ from interpunct.spark.lmerge_batches import (
     net,
 )
 from interpunct.spark.lmerge_notes import MergeNotes, Quarantine
+from interpunct.spark.quiet import QuietProcessor
 from interpunct.spark.state import KEY, VALUE
 from interpunct.spark.warm import Warm, freeze_once
 from interpunct.spark.wire import OUT, Row, to_pandas
@@ -258,7 +259,7 @@ class Places:
 _warm: Warm[LaneMerge] = Warm()
 
 
-class MergeProcessor(StatefulProcessor):
+class MergeProcessor(QuietProcessor):
     """Pages of elements in, pages of elements out; and for each batch with a mark a report of how
     far the lane's stable has come, addressed to the first lane."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from interpunct.engine.lane import Lane, LaneBatch, LaneOutput, Said
 from interpunct.engine.lane_source import Facts
@@ -17,6 +17,7 @@ from interpunct.spark.channel import Message
 from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.program import Program
+from interpunct.spark.quiet import QuietProcessor
 from interpunct.spark.rows import as_rows
 from interpunct.spark.state import KEY, VALUE, SparkState
 from interpunct.spark.warm import Warm, freeze_once
@@ -50,7 +51,7 @@ COUNTS = "counts"  # the record of what a lane has counted
 _warm: Warm[Lane] = Warm()
 
 
-class LaneProcessor(StatefulProcessor):
+class LaneProcessor(QuietProcessor):
     """Rows addressed to another stage, or leaving, pass through."""
 
     def __init__(self, program: Program, stage: int, *, last: bool = False) -> None:
@@ -95,7 +96,7 @@ class LaneProcessor(StatefulProcessor):
             frame = output.sinks.pop(name.removeprefix(SINK), None)
             if frame is not None and frame.height:
                 leaving.append(Row(lane_id, OUT, name, rows=frame.height))
-                yield as_rows(frame, schema)
+                yield from as_rows(frame, schema)
         leaving += self._leaving(lane_id, output)
         if leaving:
             yield self._to_leave(leaving) if self._last else to_pandas(leaving)

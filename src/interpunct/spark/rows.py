@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,6 +17,8 @@ from interpunct.spark.wire import LEAVING, WIRE_ARROW, row_column
 if TYPE_CHECKING:
     import pandas as pd
 
+AT_ONCE = 100_000  # rows handed to Spark in one piece, on which it works while the next is made
+
 
 def to_frame(batches: Iterable[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
     """Spark's batches as a frame of the schema (columns matched by name)."""
@@ -28,17 +30,22 @@ def to_frame(batches: Iterable[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
 
 def to_batches(frame: pl.DataFrame, target: pa.Schema) -> list[pa.RecordBatch]:
     """A frame as batches with the Arrow types Spark declared for the rows."""
-    batches: list[pa.RecordBatch] = frame.to_arrow().cast(target).to_batches()
+    table = frame.to_arrow().cast(target)
+    batches: list[pa.RecordBatch] = table.to_batches(max_chunksize=AT_ONCE)
     return batches
 
 
-def as_rows(frame: pl.DataFrame, schema: Schema) -> pd.DataFrame:
+def as_rows(frame: pl.DataFrame, schema: Schema) -> Iterator[pd.DataFrame]:
     """Tuples that leave the last stage as rows. Arrow columns all the way: no value becomes a
     Python object."""
+    renamed = frame.rename({name: row_column(name) for name in schema.names})
+    yield from map(_as_rows, renamed.iter_slices(AT_ONCE))
+
+
+def _as_rows(frame: pl.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
-    renamed = frame.rename({name: row_column(name) for name in schema.names})
-    table = renamed.rechunk().to_arrow().combine_chunks()  # PySpark takes one chunk a column
+    table = frame.rechunk().to_arrow().combine_chunks()  # PySpark takes one chunk a column
     for name in LEAVING:
         field = WIRE_ARROW.field(name)
         table = table.append_column(field, pa.nulls(table.num_rows, field.type))

@@ -17,6 +17,7 @@ PLAIN_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
 PARTITIONS = "spark.sql.shuffle.partitions"
+KEPT = "dirty_decay_ms:10000,muzzy_decay_ms:10000"  # for the allocator that Polars brings along
 MANY = 100  # tasks, with which a batch takes minutes where a few lanes have work
 MOST_SHOWN = 4_000  # bytes of what a machine said that did not start
 
@@ -51,6 +52,8 @@ def settings(lanes: int) -> tuple[Setting, ...]:
         Setting("spark.sql.execution.pandas.udf.buffer.size", str(2**20),
                 "rows cross to Python in larger pieces"),
         Setting("spark.executorEnv.POLARS_MAX_THREADS", "1", "a task has one core"),
+        Setting("spark.executorEnv._RJEM_MALLOC_CONF", KEPT,
+                "workers use the memory of one batch for the next, and give it back after 10 s"),
         Setting("spark.sql.session.timeZone", "UTC", "timestamps cross to Python unchanged"),
     )  # fmt: skip
 

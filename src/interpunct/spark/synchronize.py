@@ -48,6 +48,7 @@ from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
 from interpunct.spark.rows import arrow_schema, ddl_of, to_batches
 from interpunct.spark.session import check_session, levels_to_the_user
+from interpunct.spark.synchronizing import HELD, Synchronizing
 from interpunct.spark.wire import BEAT, LATE, OUT, RAW, SINK, WIRE
 
 _WATERMARKED = "spark.watermarkDelayMs"  # what Spark writes into a time column's metadata
@@ -102,27 +103,6 @@ def synchronize(
     released = [b.released(rows) for b, rows in zip(branches, leaving, strict=True)]
     late = [b.late(rows) for b, rows in zip(branches, leaving, strict=True)]
     return Synchronized(released, late)
-
-
-class _Synchronizing(Program):
-    """The program of one stream. Its user has said nothing of operators, so errors do not either;
-    bounds may be others on the same checkpoint."""
-
-    @property
-    def where(self) -> str:
-        return "synchronize"
-
-    def described(self, stage: int) -> dict[str, str]:
-        del stage  # there is one
-        (source,), (sink,) = self.graph.sources, self.graph.sinks
-        number = source.name.rpartition("_")[2]
-        passed = sink.inputs[0].node == source.name
-        return {
-            f"DataFrame {number}": source.raw.ddl,
-            "time": str(source.time.attribute),
-            "rows": "passed on at once" if passed else "held (bounds with a delay, or learned)",
-            "lanes": str(self.lanes),
-        }
 
 
 @dataclass(frozen=True)
@@ -254,8 +234,8 @@ def _branch(
         stream = flow.source(name, columns, time=external(time, bounds, ets="never"))
     except SchemaError as error:
         raise SchemaError(where, error.expected, error.got, error.fix) from error
-    flow.sink(_RELEASED, stream.sort() if hold else stream)
-    program = _Synchronizing.of(flow.graph, lanes)
+    flow.sink(_RELEASED, stream.sort(name=HELD) if hold else stream)
+    program = Synchronizing.of(flow.graph, lanes)
     skew = 0 if hold or isinstance(bounds, Adaptive) else bounds.skew
     return _Branch(name, frame, stream.schema, skew, program)
 
