@@ -67,7 +67,9 @@ def show(outcome: Outcome, as_json: bool, rows: int) -> None:
 
 def _table(name: str, frame: pl.DataFrame, rows: int) -> Table:
     shown = min(rows, frame.height)
-    caption = f"{frame.height} rows" + (f", the first {shown} of them" * (shown < frame.height))
+    caption = ("1 row" if frame.height == 1 else f"{frame.height} rows") + (
+        f", the first {shown} of them" * (shown < frame.height)
+    )
     table = Table(title=name, caption=caption)
     for column, dtype in frame.schema.items():
         table.add_column(column, justify="right" if dtype.is_numeric() else "left")

@@ -64,7 +64,24 @@ def explain_feedback(graph: Graph, sink: str, feedback: Feedback) -> str:
         said = "unaware: ignores it" if step.response is None else step.response.actions
         case = "" if step.response is None else f" {step.response.case}"
         lines.append(f"  {step.node} ({kind}){case}: {said}")
+        lines += [f"    {name} is not told: {why}" for name, why in _untold(graph, step)]
+    if feedback.intent is Intent.ASSUMED and not delimited(feedback.pattern):
+        end = f"has no end in {feedback.pattern.schema.time}"
+        lines.append(f"It {end}, so it is refused, unless sent as lasting=… or undelimited.")
     return "\n".join(lines)
+
+
+def _untold(graph: Graph, step: Step) -> Iterator[tuple[str, str]]:
+    """The inputs at which assumed feedback ends, and why."""
+    if step.response is None:
+        return
+    for entry, ref in enumerate(graph.nodes[step.node].inputs):
+        if entry not in step.response.propagate:
+            yield ref.node, "of its tuples alone nothing follows that could be left out"
+        elif step.response.when:
+            yield ref.node, f"only {step.response.when}"
+        elif _readers(graph, ref) != 1:
+            yield ref.node, "others read it too, and all of them would have to say the same"
 
 
 def delimited(pattern: Pattern) -> bool:
