@@ -91,7 +91,8 @@ def _say(result: speed_map.Outcome, folder: Path) -> None:
     low, high = result.counted
     command = "interpunct" if shutil.which("interpunct") else sys.argv[0]
     console.print("Where no vehicle was seen there is no speed: – here, grey in the figure.")
-    console.print(f"Rows from {low} s to {high} s, while the vehicles were quiet: {told}.")
+    quiet = result.plan.quiet[0]
+    console.print(f"Rows from {low} s to {high} s, the vehicles quiet since {quiet} s: {told}.")
     if lead := result.lead():
         rows, ours, theirs = lead
         console.print(f"interpunct had {rows} rows at {ours:.0f} s, plain at {theirs:.0f} s.")

@@ -86,6 +86,8 @@ def _show(snapshot: Snapshot, console: Console) -> None:
             console.print(f"{line.operator} is released by {line.release}.", soft_wrap=True)
     elif snapshot.merge is None:
         console.print("Nothing waits." if snapshot.begun else "No batch has come to its end yet.")
+        if any(o.held for o in snapshot.vitals.operators.values()):
+            console.print("What operators hold they keep for tuples that are still to come.")
 
 
 def _batches(query: QueryVitals, lag: int | None) -> str:
