@@ -207,3 +207,14 @@ def test_explain_says_what_each_operator_would_do() -> None:
         "propagate [3, ≤ 59, *] to input 0",
         "  sensors (source) ¬[…]: guard output 0 with [3, ≤ 59, *]",
     ]
+
+
+def test_explain_says_where_feedback_ends_and_that_it_would_be_refused() -> None:
+    graph = speed_map().graph
+    schema = graph.nodes["map"].streams[0].schema
+    lines = explain_feedback(graph, "map", ip.Feedback.parse("¬[*, *, ≥ 5]", schema)).splitlines()
+    assert (
+        "    quality is not told: of its tuples alone nothing follows that could be left out"
+        in (lines)
+    )
+    assert lines[-1].startswith("It has no end in ts, so it is refused")
