@@ -22,8 +22,7 @@ from tests.spark.streams import SECOND, T0, frame, read, run, steady, write
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
-SKEW = 3
-BOUNDS = ip.bounds(skew=f"{SKEW}s")
+BOUNDS = ip.bounds(skew="3s")
 
 
 # A lane in process ------------------------------------------------------------------------------
@@ -49,12 +48,12 @@ def at(seconds: list[int], **columns: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({"ts": ticks, **columns})
 
 
-def ints(*values: int, dtype: type[pl.DataType] = pl.Int64) -> pl.Series:
-    return pl.Series(values, dtype=dtype)
+def ints(*values: int) -> pl.Series:
+    return pl.Series(values, dtype=pl.Int64)
 
 
 def with_two_held() -> DictState:
-    """Three rows came, and one of them has left: its page still has it."""
+    """Three rows came, and one of them has left."""
     state = DictState()
     first = ran(state, "ts timestamp, v bigint", at([1, 5, 6], v=ints(1, 5, 6)))
     assert first is not None

@@ -354,6 +354,3 @@ def test_a_map_keeps_its_last_minutes_and_each_result_once() -> None:
     assert view.places == (0, 2)
     assert view.visible(-0.5, 2.5) is None
     assert view.visible(0.6, 1.6) == [1]
-
-
-# The merge --------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def explain_feedback(graph: Graph, sink: str, feedback: Feedback) -> str:
         lines.append(f"  {step.node} ({kind}){case}: {said}")
         lines += [f"    {name} is not told: {why}" for name, why in _untold(graph, step)]
     if feedback.intent is Intent.ASSUMED and not delimited(feedback.pattern):
-        end = f"has no end in {feedback.pattern.schema.time}"
+        end = f"has no end in {feedback.pattern.schema.time or 'time'}"
         lines.append(f"It {end}, so it is refused, unless sent as lasting=… or undelimited.")
     return "\n".join(lines)
 
