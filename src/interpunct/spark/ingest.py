@@ -28,6 +28,7 @@ from interpunct.spark.assumed import Assumed, Unread
 from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.rows import to_frame
+from interpunct.spark.warm import freeze_once
 from interpunct.spark.wire import END, MADE, RAW, SKIPPED, Row, to_batch
 
 CHUNK = 250_000  # tuples taken through the prefix at once, while more of them are on their way
@@ -72,6 +73,7 @@ class Ingest:
     ) -> Iterator[pa.RecordBatch]:
         """The rows on the wire for one task's frames, but for what is `assumed` away; `last` says
         that none will follow, ever."""
+        freeze_once(Ingest)
         seen, skipped = Facts(), [0] * len(self.targets)
         made: list[Counter[str]] = [Counter() for _ in self.targets]
         hint = self._hint()

@@ -267,7 +267,7 @@ class MergeProcessor(QuietProcessor):
         self._merger, self._ids = merger, lane_ids
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        freeze_once()
+        freeze_once(MergeProcessor)
         self._entries = handle.getMapState("state", KEY, VALUE)
 
     def handleInputRows(  # noqa: N802 (Spark's name)

@@ -60,7 +60,7 @@ class LaneProcessor(QuietProcessor):
         self._direct = program.direct if last else None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        freeze_once()
+        freeze_once(LaneProcessor)
         self._entries = handle.getMapState("state", KEY, VALUE)
 
     def handleInputRows(  # noqa: N802 (Spark's name)

@@ -17,7 +17,10 @@ PLAIN_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
 PARTITIONS = "spark.sql.shuffle.partitions"
-KEPT = "dirty_decay_ms:10000,muzzy_decay_ms:10000"  # for the allocator that Polars brings along
+KEPT = "10000"  # milliseconds for which workers keep memory that is free
+POLARS_KEPT = f"dirty_decay_ms:{KEPT},muzzy_decay_ms:{KEPT}"
+UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 MANY = 100  # tasks, with which a batch takes minutes where a few lanes have work
 MOST_SHOWN = 4_000  # bytes of what a machine said that did not start
 
@@ -52,8 +55,11 @@ def settings(lanes: int) -> tuple[Setting, ...]:
         Setting("spark.sql.execution.pandas.udf.buffer.size", str(2**20),
                 "rows cross to Python in larger pieces"),
         Setting("spark.executorEnv.POLARS_MAX_THREADS", "1", "a task has one core"),
-        Setting("spark.executorEnv._RJEM_MALLOC_CONF", KEPT,
-                "workers use the memory of one batch for the next, and give it back after 10 s"),
+        Setting("spark.executorEnv._RJEM_MALLOC_CONF", POLARS_KEPT,
+                "workers use memory of one batch for the next: Polars' for 10 seconds"),
+        Setting("spark.executorEnv.MIMALLOC_PURGE_DELAY", KEPT, "and Arrow's"),
+        *(Setting(name, UNCHECKED, "Java does not check each access to Arrow's memory once more")
+          for name in JAVA_OPTIONS),
         Setting("spark.sql.session.timeZone", "UTC", "timestamps cross to Python unchanged"),
     )  # fmt: skip
 
@@ -81,7 +87,8 @@ def session(
         "spark.ui.showConsoleProgress", "false"
     )
     for key, value in more.items():
-        builder = builder.config(key.replace("__", "."), value)
+        name = key.replace("__", ".")
+        builder = builder.config(name, f"{UNCHECKED} {value}" if name in JAVA_OPTIONS else value)
     with _printing_to(log):
         spark = builder.getOrCreate()
     if hasattr(spark, "sparkContext"):
@@ -116,8 +123,8 @@ def check_session(spark: SparkSession, lanes: int) -> None:
     _same_python(spark)
     first, missing = "", []
     for setting in settings(lanes):
-        if setting.name.startswith("spark.executorEnv."):
-            continue
+        if setting.name.startswith("spark.executorEnv.") or setting.name in JAVA_OPTIONS:
+            continue  # for what starts with the session
         if spark.conf.get(setting.name, None) == setting.value:
             continue
         line = f"\n  {setting.name}={setting.value}  # {setting.why}"

@@ -12,7 +12,6 @@ from __future__ import annotations
 import gc
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from interpunct.spark.state import SparkState
@@ -20,6 +19,7 @@ from interpunct.spark.state import SparkState
 MOST_WARM = 64  # lanes whose decoded state a worker keeps between batches
 
 L = TypeVar("L")
+_frozen: set[type] = set()  # the kinds of work that this worker has begun with
 
 
 class Warm(Generic[L]):
@@ -46,8 +46,13 @@ class Warm(Generic[L]):
             self._lanes.popitem(last=False)
 
 
-@lru_cache
-def freeze_once() -> None:
-    """Keep the collector from going through the libraries' objects again and again."""
+def freeze_once(work: type) -> None:
+    """Keep the collector from going through the libraries that a kind of work has loaded.
+
+    PySpark's workers collect after each task, through all that they have ever loaded: 60 ms.
+    """
+    if work in _frozen:
+        return
+    _frozen.add(work)
     gc.collect()
     gc.freeze()
