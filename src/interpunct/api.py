@@ -150,16 +150,18 @@ def synchronize(
     bounds: Bounds | Adaptive | None = None,
     lanes: int = 2,
     hold: bool | None = None,
+    names: Sequence[str] | None = None,
 ) -> Synchronized:
     """Streaming DataFrames with one watermark for all: a quiet one does not stop the others.
 
     `bounds.skew` says how far a row may come behind the greatest time seen on any of them; rows
-    behind that are in `.late`. ``readings, alerts = ip.synchronize(a, b, time="ts",
-    bounds=ip.bounds(skew="30s"))``; or leave it to be learned: ``bounds=ip.adaptive()``.
+    behind that are in `.late`, where the streams have their `names`. ``readings, alerts =
+    ip.synchronize(a, b, time="ts", bounds=ip.bounds(skew="30s"))``; or leave it to be learned:
+    ``bounds=ip.adaptive()``.
     """
     from interpunct.spark.synchronize import synchronize
 
-    return synchronize(*frames, time=time, bounds=bounds, lanes=lanes, hold=hold)
+    return synchronize(*frames, time=time, bounds=bounds, lanes=lanes, hold=hold, names=names)
 
 
 def lmerge(

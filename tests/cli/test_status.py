@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,15 @@ def test_people_see_who_waits_for_whom(checkpoint: Path) -> None:
     cells = [cell.strip() for cell in both.strip("│").split("│")]
     assert cells == ["both", "4", "b", "silent since last heard", "2s", "1970-01-01 00:01:40"]
     assert helps.startswith("both is released by a tuple stamped 1970-01-01 00:01:32")
+
+
+def test_a_narrow_terminal_breaks_words_and_no_times(checkpoint: Path) -> None:
+    narrow = runner.invoke(app, ["status", str(checkpoint)], env={"COLUMNS": "80"}).stdout
+    wide = runner.invoke(app, ["status", str(checkpoint)], env={"COLUMNS": "200"}).stdout
+    moments = re.findall(r"[0-9-]{10} [0-9:]{8}", wide)
+    assert moments
+    assert re.findall(r"[0-9-]{10} [0-9:]{8}", narrow) == moments
+    assert max(map(len, narrow.splitlines()[1:])) <= 80
 
 
 def test_who_holds_nothing_is_listed_for_programs_alone(checkpoint: Path) -> None:

@@ -171,25 +171,29 @@ def test_every_row_is_delivered_or_in_the_late_output(
     )
     streams = [[*disordered(1), end], disordered(2)[:3]]
     found = [read(spark, write(tmp_path / str(i), s)) for i, s in enumerate(streams)]
-    result = ip.synchronize(*found, time="ts", bounds=BOUNDS, hold=hold)
+    names = ("readings", "alerts")
+    result = ip.synchronize(*found, time="ts", bounds=BOUNDS, hold=hold, names=names)
     assert [f.columns for f in result] == [f.columns for f in found]
     columns = [c for c in found[0].columns if c != "ts"]
     parts = [
-        part.select(F.lit(i).alias("stream"), F.unix_micros("ts"), *columns, reason)
-        for i, (on_time, late) in enumerate(zip(result, result.late, strict=True))
-        for part, reason in ((on_time, F.lit("").alias("_reason")), (late, F.col("_reason")))
+        part.select(stream.alias("stream"), F.unix_micros("ts"), *columns, reason)
+        for name, on_time, late in zip(names, result, result.late, strict=True)
+        for part, stream, reason in (
+            (on_time, F.lit(name), F.lit("").alias("_reason")),
+            (late, F.col("_source"), F.col("_reason")),
+        )
     ]
     delivered = run(parts[0].union(parts[1]).union(parts[2]).union(parts[3]), tmp_path / "check")
     rows = [r for r in delivered.rows if r[3] >= 0]  # without the closing one
     given = [
-        (i, *r)
-        for i, batches in enumerate(streams)
+        (name, *r)
+        for name, batches in zip(names, streams, strict=True)
         for r in pl.concat(batches).filter(pl.col("n") >= 0).select(
             pl.col("ts").cast(pl.Int64), *columns
         ).rows()
     ]  # fmt: skip
     assert [_plain(r[:-1]) for r in rows] == sorted((_plain(r) for r in given), key=repr)
-    assert {(r[0], r[3]) for r in rows if r[-1]} == judged(streams)
+    assert {(names.index(r[0]), r[3]) for r in rows if r[-1]} == judged(streams)
     assert {r[-1].split(":")[0] for r in rows} == {"", "late", "null time"}
 
 
@@ -261,6 +265,9 @@ def test_what_cannot_be_synchronized_is_refused_with_a_fix(
         ip.synchronize(a, b, time="ts", bounds="2s")  # type: ignore[arg-type]
     with pytest.raises(FlowError, match=r"got 2 microseconds. .* skew='2s'\?"):
         ip.synchronize(a, b, time="ts", bounds=ip.bounds(skew=2))
+    for wrong in ("ab", ("a",), ("a", "a"), ("a", "b", "c")):
+        with pytest.raises(FlowError, match="2 different names, one for each DataFrame, got"):
+            ip.synchronize(a, b, time="ts", bounds=BOUNDS, names=wrong)
     odd = b.withColumn("m", F.create_map("key", "n"))
     with pytest.raises(SchemaError, match="DataFrame 1: expected a Spark type this system carries"):
         ip.synchronize(a, odd, time="ts", bounds=BOUNDS)

@@ -66,7 +66,7 @@ def _state(race: speed_map.Race) -> str:
         return "waiting for the first batches"
     rows = ", ".join(f"{n} {d.total}" for n, d in race.delivered.items())
     quiet = "vehicles QUIET" if low <= at < high else "vehicles sending"
-    return f"{at:4.0f} s  {quiet:<17} rows: {rows}"
+    return f"second {at:.0f} of the traffic, {quiet}, rows so far: {rows}"
 
 
 def _table(result: speed_map.Outcome) -> Table:

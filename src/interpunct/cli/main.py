@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from interpunct import __version__
@@ -15,13 +17,26 @@ from interpunct.cli.run import run, sql
 from interpunct.cli.shell import Commands
 from interpunct.cli.status import status
 
+ORDER = (
+    "demo", "doctor", "studio", "run", "sql", "explain", "status", "feedback",
+    "standby", "cutover", "jumpstart", "lab", "version",
+)  # fmt: skip
+
+
+class Main(Commands):
+    """Lists first what one tries first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=ORDER.index)
+
+
 app = typer.Typer(
     name="interpunct",
-    cls=Commands,
+    cls=Main,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Punctuated data streams for PySpark.\n\nExample: interpunct lab bench --json",
+    help="Punctuated data streams for PySpark.\n\nExample: interpunct demo",
 )
 lab_feedback.add_to(lab.app)
 lab_lmerge.add_to(lab.app)

@@ -29,6 +29,7 @@ from interpunct.model.durations import format_duration
 from interpunct.model.schema import END_OF_TIME, LAST_YEAR, START_OF_TIME
 
 SECOND = 1_000_000  # µs
+MOMENTS = ("heartbeat", "last heard of", "stable")  # columns of times
 
 
 def status(
@@ -106,7 +107,7 @@ def sources_table(snapshot: Snapshot) -> Table:
     """How far each source has come."""
     table = Table(title="sources")
     for name in ("source", "heartbeat", "last heard of", "rows", "late", "which is"):
-        table.add_column(name, justify="right" if name in ("rows", "late") else "left")
+        _add(table, name, number=name in ("rows", "late"))
     for name, source in snapshot.vitals.sources.items():
         beat = "finished" if source.finished else "none"
         if source.reached is not None:
@@ -120,7 +121,7 @@ def operators_table(snapshot: Snapshot) -> Table:
     """What each operator has, and what feedback has spared it."""
     table = Table(title="operators")
     for name in ("operator", "holds", "guards", "skipped", "put out"):
-        table.add_column(name, justify="left" if name == "operator" else "right")
+        _add(table, name, number=name != "operator")
     for name, seen in snapshot.vitals.operators.items():
         numbers = (seen.held, seen.guards, seen.skipped, snapshot.put_out(name))
         table.add_row(name, *(f"{n:,}" for n in numbers))
@@ -131,7 +132,7 @@ def blame_table(lines: Sequence[Blame], *, ended: bool = False) -> Table:
     """Who waits for whom, or did when the query ended."""
     table = Table(title="who waited for whom when it ended" if ended else "who waits for whom")
     for name in ("operator", "holds", "waits for", "which is", "behind", "last heard of"):
-        table.add_column(name, justify="right" if name in ("holds", "behind") else "left")
+        _add(table, name, number=name in ("holds", "behind"))
     for line in lines:
         table.add_row(
             line.operator, str(line.holds), line.source, line.quiet, _behind(line),
@@ -144,11 +145,16 @@ def merge_table(merge: MergeVitals) -> Table:
     """What a logical merge thinks of its inputs."""
     table = Table(title=f"logical merge {merge.variant}, stable: {_stable(merge, merge.stable)}")
     for name in ("input", "status", "stable", "leads"):
-        table.add_column(name)
+        _add(table, name)
     for name, seen in merge.inputs.items():
         leads = "leads" if name == merge.leader else ""
         table.add_row(name, seen.status, _stable(merge, seen.stable), leads)
     return table
+
+
+def _add(table: Table, name: str, *, number: bool = False) -> None:
+    """A column; where a terminal is narrow, words go on in the next line, times do not."""
+    table.add_column(name, justify="right" if number else "left", no_wrap=name in MOMENTS)
 
 
 def _stable(merge: MergeVitals, ticks: int) -> str:

@@ -14,7 +14,8 @@ import polars as pl
 
 from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, Attribute, Schema
 
-_WHY = (Attribute("_source", "string", pl.String()), Attribute("_reason", "string", pl.String()))
+SOURCE = "_source"  # the attribute that names a late tuple's stream
+_WHY = (Attribute(SOURCE, "string", pl.String()), Attribute("_reason", "string", pl.String()))
 _LATENESS, _HEARTBEAT = "_lateness", "_heartbeat"
 _NAMES = (*(a.name for a in _WHY), _LATENESS, _HEARTBEAT)
 _SECOND = 1_000_000  # ticks, where times are timestamps
@@ -68,7 +69,7 @@ def late_rows(
         behind = behind.clip(FIRST_YEAR, LAST_YEAR).cast(stamped.dtype)
     return frame.select(
         *schema.names,
-        pl.lit(source).alias("_source"),
+        pl.lit(source).alias(SOURCE),
         pl.lit(reason.value).alias("_reason"),
         lateness.alias(_LATENESS),
         behind.alias(_HEARTBEAT),

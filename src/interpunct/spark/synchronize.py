@@ -38,7 +38,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from interpunct.flow.builder import FlowBuilder
 from interpunct.model.errors import FeedError, FlowError, SchemaError
-from interpunct.model.late import late_schema
+from interpunct.model.late import SOURCE, late_schema
 from interpunct.model.page import Page
 from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, START_OF_TIME, Schema
 from interpunct.progress.adaptive import Adaptive
@@ -52,7 +52,7 @@ from interpunct.spark.synchronizing import HELD, Synchronizing
 from interpunct.spark.wire import BEAT, LATE, OUT, RAW, SINK, WIRE
 
 _WATERMARKED = "spark.watermarkDelayMs"  # what Spark writes into a time column's metadata
-_SOURCE = "stream_{}"  # what the late output calls the DataFrames, in the order given
+_SOURCE = "stream_{}"  # what lanes call the DataFrames, in the order given
 _RELEASED = "released"
 MILLISECOND = 1_000  # microseconds
 
@@ -74,18 +74,21 @@ def synchronize(
     bounds: Bounds | Adaptive | None = None,
     lanes: int = 2,
     hold: bool | None = None,
+    names: Sequence[str] | None = None,
 ) -> Synchronized:
     """One DataFrame per input with the same columns and a watermark that all inputs move.
 
     `bounds.skew` (δ) says that no row of any stream comes δ or more behind the greatest timestamp
-    seen before it on any of them. Rows that do are in `.late`, with the reason. Where δ is learned
-    it is the greatest of what each stream needs to be as complete as was asked for.
+    seen before it on any of them. Rows that do are in `.late`, with the reason, and with what the
+    stream is called in `names`. Where δ is learned it is the greatest of what each stream needs to
+    be as complete as was asked for.
     """
     if not frames:
         raise FlowError(
             "synchronize", "one or more DataFrames", "none", "synchronize(readings, alerts, …)"
         )
     bounds = _checked_bounds(bounds)
+    called = _checked_names(names, len(frames))
     waits = isinstance(bounds, Adaptive) or bounds.delay > 0
     if waits and hold is False:
         raise FlowError(
@@ -101,7 +104,7 @@ def synchronize(
     shuffled = reduce(DataFrame.union, entering).repartition("lane")
     leaving = [b.leaving(shuffled) for b in branches]
     released = [b.released(rows) for b, rows in zip(branches, leaving, strict=True)]
-    late = [b.late(rows) for b, rows in zip(branches, leaving, strict=True)]
+    late = [b.late(rows, name) for b, rows, name in zip(branches, leaving, called, strict=True)]
     return Synchronized(released, late)
 
 
@@ -159,8 +162,10 @@ class _Branch:
             .drop(mark)
         )
 
-    def late(self, leaving: DataFrame) -> DataFrame:
-        return unpacked(leaving, f"{LATE}{self.name}", late_schema(self.schema))
+    def late(self, leaving: DataFrame, called: str) -> DataFrame:
+        """The late rows, of a stream that the user calls so: state and checkpoint do not."""
+        rows = unpacked(leaving, f"{LATE}{self.name}", late_schema(self.schema))
+        return rows.withColumn(SOURCE, F.lit(called))
 
 
 @dataclass(frozen=True)
@@ -260,6 +265,18 @@ def _checked_bounds(bounds: Bounds | Adaptive | None) -> Bounds | Adaptive:
             f"{bounds.skew} microseconds", f"A number counts microseconds: skew='{bounds.skew}s'?",
         )  # fmt: skip
     return bounds
+
+
+def _checked_names(names: Sequence[str] | None, frames: int) -> Sequence[str]:
+    """What the late rows call their streams."""
+    if names is None:
+        return [_SOURCE.format(number) for number in range(frames)]
+    if isinstance(names, str) or len(set(names)) != frames or len(names) != frames:
+        raise FlowError(
+            "synchronize", f"{frames} different names, one for each DataFrame", repr(names),
+            "names=('readings', 'alerts')",
+        )  # fmt: skip
+    return names
 
 
 def _quoted(name: str) -> Column:
