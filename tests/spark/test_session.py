@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 from interpunct.spark.replay import replay
@@ -39,6 +40,17 @@ def test_options_for_java_join_those_of_the_session(tmp_path: Path) -> None:
     driver, executor = (told[name] for name in JAVA_OPTIONS)
     assert driver == f"{UNCHECKED} -Dmine=1"
     assert executor == UNCHECKED
+
+
+def test_sources_of_ours_are_read_by_the_python_that_opened_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a session of one's own, too, whose choice is the first `python3` on the path."""
+    pl.DataFrame({"n": [1]}).write_parquet(tmp_path / "rows.parquet")
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "python3")
+    replay(spark, str(tmp_path / "rows.parquet"))
+    assert spark.sparkContext.pythonExec == sys.executable
 
 
 def frozen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

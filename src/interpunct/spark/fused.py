@@ -29,6 +29,7 @@ from interpunct.model.schema import Schema
 from interpunct.spark.assumed import Unread, in_common
 from interpunct.spark.ingest import Ingest
 from interpunct.spark.rows import spark_schema
+from interpunct.spark.session import same_python
 from interpunct.spark.wire import WIRE
 
 Offset = dict[str, int]
@@ -71,6 +72,7 @@ def opened(
     spark: SparkSession, source: type[DataSource], options: Mapping[str, Any], schema: Schema
 ) -> DataFrame:
     """A streaming DataFrame of one of our sources, which remembers that it is one."""
+    same_python(spark)
     spark.dataSource.register(source)
     given = {name: str(value) for name, value in options.items() if value is not None}
     frame = spark.readStream.format(source.name()).schema(schema.ddl).options(**given).load()

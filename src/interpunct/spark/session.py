@@ -120,7 +120,7 @@ def _printing_to(log: str | Path | None) -> Iterator[None]:
 def check_session(spark: SparkSession, lanes: int) -> None:
     """Set what flows do not run without, and warn of each missing setting that costs time, in one
     warning that says how much, the dearest first, at the user's line."""
-    _same_python(spark)
+    same_python(spark)
     first, missing = "", []
     for setting in settings(lanes):
         if setting.name.startswith("spark.executorEnv.") or setting.name in JAVA_OPTIONS:
@@ -150,7 +150,7 @@ def _too_many_tasks(partitions: str | None, lanes: int) -> str:
     )
 
 
-def _same_python(spark: SparkSession) -> None:
+def same_python(spark: SparkSession) -> None:
     """On one machine workers run the Python that runs this, where nothing else was asked for:
     Spark's own choice is the first `python3` on the path, which need not have this package."""
     context = getattr(spark, "sparkContext", None)
