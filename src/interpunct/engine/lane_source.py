@@ -23,6 +23,7 @@ from interpunct.operators.contract import Emission, Stream
 from interpunct.operators.responses import Response, at_output
 from interpunct.operators.source import Source, SourceOperator
 from interpunct.operators.state import Record, State
+from interpunct.operators.tsm import put_in_order
 from interpunct.progress.source_time import NotBefore
 from interpunct.progress.spread import Spread
 
@@ -161,7 +162,10 @@ class Entry(Border):
         frames = [page.frame for _, page in pages if page.height]
         emission = Emission()
         if frames:
-            emission = self.tuples(self._in_order(stacked(frames)))
+            ordered = self.outputs[0].properties.ordered
+            emission = self.tuples(
+                put_in_order(self.output, frames) if ordered else stacked(frames)
+            )
         if self.output.time is None:
             return emission
         heard: list[int] = list(self._record["heard"])
@@ -174,11 +178,6 @@ class Entry(Border):
             self._record["given"] = min(heard)
             emission.extend(self.heartbeat(min(heard)))
         return emission
-
-    def _in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
-        if not self.outputs[0].properties.ordered:
-            return frame
-        return frame.sort(self.output.ordered_by, maintain_order=True)
 
     def wake_at(self) -> None:
         return None
