@@ -150,6 +150,14 @@ QUERIES: dict[str, tuple[str, Build]] = {
             .where("n > 3 AND _4 < 9").select("ts", mean="_1 / _2", n="n")
         ),
     ),
+    "words of SQL before a parenthesis are no calls": (
+        CARS_SQL + "SELECT ts, count(*) AS n FROM cars "
+        "GROUP BY TUMBLE(ts, 1 MINUTE) HAVING n IN (2, 3) AND (max(speed) < 9)",
+        over_cars(
+            lambda c: c.aggregate(every="1m", n="count(*)", _2="max(speed)")
+            .where("n IN (2, 3) AND (_2 < 9)").select("ts", n="n")
+        ),
+    ),
     "speculative": (
         CARS_SQL + "SELECT segment, ts, count(*) AS n FROM cars "
         "GROUP BY segment, TUMBLE(ts, 1 MINUTE) SPECULATIVE",

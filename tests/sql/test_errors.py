@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import pytest
 from tests.sql.pairs import TWO_SQL
 
 import interpunct as ip
 from interpunct.sql.errors import SqlError
+from interpunct.sql.groups import AGGREGATE_NAMES
 
 LINES = TWO_SQL.count("\n")
+ONE_SQL = "CREATE STREAM cars (segment bigint, ts timestamp, speed double) TIMESTAMP BY ts ORDERED;"
+TRUTHS = ("count_if", "bool_and", "bool_or", "every", "some", "any")  # aggregates of conditions
 
 # A statement with ▸ before the word the error shall point at, and part of what it shall say.
 MALFORMED = [
@@ -83,7 +87,8 @@ MALFORMED = [
     ("SELECT * FROM ▸LMERGE(cars)", "two or more streams"),
     ("CREATE ▸TABLE t (a int)", "STREAM or VIEW"),
     ("CREATE VIEW ▸cars AS SELECT * FROM vans", "'cars' again"),
-    ("CREATE STREAM s (ts timestamp, ▸x nonsense)", "x nonsense"),
+    ("CREATE STREAM s (ts timestamp, x ▸nonsense)", "int, bigint, float"),
+    ("CREATE STREAM s (ts timestamp, ▸x int int)", "The parser said: Expecting ).\n"),
     ("CREATE STREAM s (ts timestamp, ▸ts bigint)", "each attribute once"),
     ("CREATE STREAM s (ts timestamp) TIMESTAMP BY ▸at", "one of the attributes ts"),
     ("CREATE STREAM s (ts timestamp) TIMESTAMP ▸at ts", "expected BY"),
@@ -99,6 +104,57 @@ MALFORMED = [
     ("SELECT * FROM cars UNION ALL (SELECT * FROM ▸x)", "a stream or a view"),
 ]
 
+WINDOWED = "SELECT ts, count(*) AS n FROM cars GROUP BY"
+
+# A statement with a misspelt word, what else could stand there, and what may have been meant.
+MISSPELT = [
+    (
+        "CREATE STREAM s (ts timestamp) TIMESTAMP BY ts ▸WITHN INTERVAL 10 SECONDS",
+        "INTERNAL, ORDERED, WITHIN, ADAPTIVE, FUTURE, ETS, ';' or the end", "WITHIN",
+    ),
+    ("CREATE STREAM s (ts timestamp) ▸TIMESTMP BY ts", "TIMESTAMP, ';' or the end", "TIMESTAMP"),
+    ("CREATE ▸STREM s (ts timestamp)", "STREAM or VIEW", "STREAM"),
+    ("CREATE STREAM s (agent string, ts ▸timestmp)", "one of the types tinyint", "timestamp"),
+    ("CREATE STREAM s (ts timestamp, x array<▸bigit>)", "one of the types tinyint", "bigint"),
+    ("CREATE STREAM s (x struct<a: int, b: ▸strng>)", "one of the types tinyint", "string"),
+    ("CREATE STREAM s (x struct<a ▸strng, b int>)", "one of the types tinyint", "string"),
+    ("▸SELCT * FROM cars", "SELECT or EXPLAIN", "SELECT"),
+    ("SELECT * ▸FORM cars", "FROM", "FROM"),
+    ("SELECT ts, speed ▸FORM cars", "the end of the expression", "FROM"),
+    ("SELECT * FROM cars ▸WERE speed > 20", "UNION, WHERE, GROUP BY, HAVING, ';'", "WHERE"),
+    ("SELECT * FROM cars c ▸WERE speed > 20", "UNION, WHERE, GROUP BY, HAVING, ';'", "WHERE"),
+    ("SELECT * FROM (SELECT * FROM cars ▸WERE speed > 20) x", "HAVING or )", "WHERE"),
+    ("SELECT * FROM cars ▸GRUOP BY TUMBLE(ts, 1 MINUTE)", "GROUP BY", "GROUP BY"),
+    ("SELECT * FROM cars WHERE speed > 2 ▸GRUOP BY segment", "an operator", "GROUP BY"),
+    ("SELECT * FROM cars WHERE speed > 2 ▸ADN segment = 3", "an operator", "AND"),
+    ("SELECT * FROM cars ▸JION vans USING (segment) WITHIN 1 MINUTE", "LEFT JOIN", "JOIN"),
+    ("SELECT * FROM cars JOIN vans ▸USNG (segment) WITHIN 1 MINUTE", "ON, USING", "USING"),
+    ("SELECT * FROM cars JOIN vans USING (segment) ▸WITHN 1 MINUTE", "WITHIN", "WITHIN"),
+    ("SELECT * FROM ▸SROT(cars)", "SORT, MERGE", "SORT"),
+    (
+        "SELECT ts, ▸average(speed) AS s FROM cars GROUP BY TUMBLE(ts, 1 MINUTE)",
+        "an aggregate such as count", "avg",
+    ),
+    (
+        "SELECT ts, 1 + ▸cuont(*) AS n FROM cars GROUP BY TUMBLE(ts, 1 MINUTE)",
+        "an aggregate such as count", "count",
+    ),
+    (f"{WINDOWED} segment, ▸TUMBEL(ts, 1 MINUTE)", "TUMBLE, HOP or ROWS", "TUMBLE"),
+    (f"{WINDOWED} TUMBLE(ts, INTERVAL 1 ▸MINIT)", "a unit of time: MICROSECONDS", "MINUTE"),
+    (f"{WINDOWED} TUMBLE(ts, INTERVAL '20' ▸SECNDS)", "a unit of time", "SECONDS"),
+    (f"{WINDOWED} TUMBLE(ts, 1 ▸MINIT)", "DAYS, WEEKS or )", "MINUTE"),
+    (f"{WINDOWED} TUMBLE(ts, 1 MINUTE) ▸HAVNG n > 2", "SPECULATIVE, HAVING", "HAVING"),
+]  # fmt: skip
+
+# Names near to words of SQL that are names all the same.
+LOOK_ALIKES = [
+    "SELECT were.ts FROM cars were",
+    "SELECT * FROM cars were WHERE were.speed > 20",
+    "SELECT * FROM cars jon JOIN cars usin USING (segment) WITHIN 1 MINUTE",
+    "SELECT ts, speed form FROM cars c",
+    "SELECT ts, isnull(ts) AS n, count(*) AS m FROM cars GROUP BY TUMBLE(ts, 1 MINUTE)",
+]
+
 
 @pytest.mark.parametrize(("marked", "said"), MALFORMED, ids=[m for m, _ in MALFORMED])
 def test_an_error_points_at_the_word(marked: str, said: str) -> None:
@@ -106,6 +162,55 @@ def test_an_error_points_at_the_word(marked: str, said: str) -> None:
         ip.sql(TWO_SQL + marked.replace("▸", ""))
     assert (error.value.line, error.value.column) == (LINES + 1, marked.index("▸") + 1)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(("marked", "said", "meant"), MISSPELT, ids=[m for m, *_ in MISSPELT])
+def test_a_misspelt_word_is_pointed_at_and_the_nearest_offered(
+    marked: str, said: str, meant: str
+) -> None:
+    with pytest.raises(SqlError) as error:
+        ip.sql(TWO_SQL + marked.replace("▸", ""))
+    assert (error.value.line, error.value.column) == (LINES + 1, marked.index("▸") + 1)
+    assert said in error.value.expected
+    word = re.split(r"\W", marked.partition("▸")[2])[0]
+    assert error.value.got.startswith(repr(word))
+    assert error.value.fix == f"Did you mean {meant}?"
+
+
+@pytest.mark.parametrize("query", LOOK_ALIKES)
+def test_a_name_may_look_like_a_word(query: str) -> None:
+    assert "result" in ip.sql(ONE_SQL + query).nodes
+
+
+@pytest.mark.parametrize(
+    ("marked", "said"),
+    [
+        ("SELECT * FROM cars were ▸LIMIT 5", "A stream goes on"),
+        ("SELECT * FROM cars kg ▸speed > 20", "Separate statements by ';'"),
+        ("SELECT * FROM cars `were` ▸speed > 20", "Separate statements by ';'"),
+        (f"{WINDOWED} ▸SESSION(ts, 1 MINUTE)", "Compute it in a view first"),
+        (f"{WINDOWED} TUMBLE(ts, ▸INTERVAL '1 day 12:00')", "a duration: numbers with units"),
+        (f"{WINDOWED} TUMBLE(ts, INTERVAL 1▸)", "Write INTERVAL 20 SECONDS"),
+        (
+            "SELECT ts, ▸bround(speed) AS s FROM cars GROUP BY TUMBLE(ts, 1 MINUTE)",
+            "'bround', which is not known",
+        ),
+    ],
+)
+def test_where_no_word_is_near_none_is_offered(marked: str, said: str) -> None:
+    with pytest.raises(SqlError) as error:
+        ip.sql(TWO_SQL + marked.replace("▸", ""))
+    assert (error.value.line, error.value.column) == (LINES + 1, marked.index("▸") + 1)
+    assert said in str(error.value)
+    assert "Did you mean" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", AGGREGATE_NAMES)
+def test_every_aggregate_that_is_offered_is_one(name: str) -> None:
+    share = ", 0.5" if name.startswith("percentile") else ""
+    truth = "speed > 1" if name in TRUTHS else "speed"
+    query = f"SELECT ts, {name}({truth}{share}) AS x FROM cars GROUP BY TUMBLE(ts, 1 MINUTE)"
+    assert "result" in ip.sql(ONE_SQL + query).nodes
 
 
 def test_what_nobody_reads_is_pointed_at() -> None:

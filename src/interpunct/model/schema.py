@@ -90,7 +90,7 @@ class Schema:
         except sqlglot.errors.ParseError as error:
             raise SchemaError(
                 "schema", "Spark DDL such as 'id bigint, ts timestamp'", repr(ddl),
-                f"The parser said: {str(error).splitlines()[0]}",
+                f"The parser said: {str(error).partition(' Line ')[0]}",
             ) from error  # fmt: skip
         columns = [c for c in tree.this.expressions if isinstance(c, exp.ColumnDef)]
         if not columns:
@@ -207,6 +207,7 @@ _SIMPLE: dict[Any, tuple[str, pl.DataType]] = {
     exp.DataType.Type.TIMESTAMPNTZ: ("timestamp_ntz", pl.Datetime("us")),
 }
 
+TYPES = (*dict.fromkeys(text for text, _ in _SIMPLE.values()), "decimal", "array", "struct")
 
 CARRIED = (
     "a Spark type this system carries (numbers, string, binary, boolean, date, timestamp, "

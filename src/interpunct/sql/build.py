@@ -33,6 +33,7 @@ from interpunct.sql.names import Known
 from interpunct.sql.sources import Sources
 from interpunct.sql.statements import RESULT, read
 from interpunct.sql.tokens import Name, Piece, quoted
+from interpunct.sql.types import declared
 
 Step = Callable[[Known, str | None], FlowStream]
 
@@ -69,7 +70,7 @@ class Builder:
         attributes: list[Attribute] = []
         for spot in stream.attributes:
             with spot.blamed():
-                attributes += Schema.of(spot.text[spot.start : spot.end]).attributes
+                attributes += declared(spot).attributes
                 Schema(tuple(attributes))
         self._claim(stream.name)
         with stream.time_spot.blamed():

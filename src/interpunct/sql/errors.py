@@ -48,6 +48,10 @@ class Spot:
         return self.start - self._line_start + 1
 
     @property
+    def said(self) -> str:
+        return self.text[self.start : self.end]
+
+    @property
     def _line_start(self) -> int:
         return self.text.rfind("\n", 0, self.start) + 1
 

@@ -16,13 +16,23 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from interpunct.model.aggregates import AGGREGATES
+from interpunct.model.errors import InterpunctError
+from interpunct.model.expression import scalar
 from interpunct.operators.tuple_window import WINDOW
 from interpunct.sql.errors import Spot
 from interpunct.sql.grammar import Grouping, Item
 from interpunct.sql.names import Known, Use
-from interpunct.sql.tokens import Name, Piece, parsed, quoted
+from interpunct.sql.nearest import advice
+from interpunct.sql.tokens import RESERVED, Name, Piece, parsed, quoted
 
 _ANONYMOUS = ("mean", "every", "some")  # aggregates that sqlglot keeps by name
+# What an unknown function may be meant to be.
+AGGREGATE_NAMES = (
+    *_ANONYMOUS, "count", "count_if", "sum", "avg", "min", "max", "first", "last", "first_value",
+    "last_value", "any_value", "bool_and", "bool_or", "any", "stddev", "stddev_samp", "stddev_pop",
+    "variance", "var_samp", "var_pop", "median", "percentile", "percentile_approx",
+    "collect_list", "collect_set", "approx_count_distinct",
+)  # fmt: skip
 
 
 @dataclass
@@ -69,7 +79,9 @@ class Groups:
     def text(self, piece: Piece, *, having: bool = False) -> str:
         """An expression, with a name for each aggregate in it; HAVING may use the list's names."""
         instead: dict[int, tuple[int, str]] = {}
-        for found in calls(piece):
+        aggregates = calls(piece)
+        self._check_functions(piece, aggregates)
+        for found in aggregates:
             text = self.known.text(found)
             same = next((n for n, (t, _) in self.asked.items() if t == text), None)
             name = same or self._called(f"_{len(self.asked) + 1}", text, found.spot)
@@ -96,6 +108,27 @@ class Groups:
             raise spot.error("each name once", f"{name!r} again", "Give it another name.")
         self.asked[name] = text, spot
         return name
+
+    def _check_functions(self, piece: Piece, aggregates: list[Piece]) -> None:
+        """An error at the first function outside the aggregates that is not known."""
+        inside = {token.start for found in aggregates for token in found.tokens}
+        named = {call.name for call in piece.tree.find_all(exp.Anonymous)}
+        unknown = {name for name in named if not self._evaluated(name)}
+        for at, token in enumerate(piece.tokens):
+            called = token.text in unknown and _call_end(piece.tokens, at) > at
+            if called and token.start not in inside:
+                raise Spot(piece.spot.text, token.start, token.end + 1).error(
+                    "a function, or an aggregate such as count, sum, avg, min or max",
+                    f"{token.text!r}, which is not known",
+                    advice(token.text, AGGREGATE_NAMES, "Write one that is."),
+                )
+
+    def _evaluated(self, function: str) -> bool:
+        """Whether a function that sqlglot keeps by name has a value for one tuple."""
+        try:
+            return bool(scalar(f"{function}(NULL)", self.known.stream.schema, "select"))
+        except InterpunctError:
+            return False
 
     def _check_grouped(self, use: Use) -> None:
         allowed = (*self.keys, self.time)
@@ -141,7 +174,8 @@ def calls(piece: Piece) -> list[Piece]:
 def _call_end(tokens: tuple[Token, ...], at: int) -> int:
     """The token behind the call that begins here, with IGNORE NULLS; `at` if none does."""
     opens = at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
-    if not opens or not tokens[at].text.isidentifier():
+    word = tokens[at].text
+    if not opens or not word.isidentifier() or word.upper() in RESERVED:
         return at
     depth, end = 0, at + 1
     while True:

@@ -43,6 +43,7 @@ _STOPS = (
     "GROUP BY", "HAVING", "UNION", "WITH", "ORDER BY", "SORT BY", "LIMIT", "QUALIFY", "INTERSECT",
     "EXCEPT",
 )  # fmt: skip
+_WINDOWS = ("TUMBLE", "HOP", "ROWS")
 
 
 class QueryReader:
@@ -54,13 +55,14 @@ class QueryReader:
 
     def begins(self) -> bool:
         """Whether a query comes next."""
-        return self.cursor.word() in ("SELECT", "WITH", "(") or self.relations.operator_follows()
+        opened = any(self.cursor.sees(word) for word in ("SELECT", "WITH", "("))
+        return opened or self.relations.operator_follows()
 
     def refuse(self) -> None:
         """An error if a word comes next that has no meaning for streams."""
         fix = REFUSED.get(self.cursor.word())
         if fix is not None:
-            self.cursor.fail("a clause that streams have", fix)
+            self.cursor.refuse("a clause that streams have", fix)
 
     def query(self) -> Query:
         if self.cursor.sees("WITH"):
@@ -156,8 +158,11 @@ class QueryReader:
         kind = cursor.word()
         if kind == "WINDOW":
             cursor.fail("TUMBLE, HOP or ROWS", "Write TUMBLE(ts, size) or HOP(ts, slide, size).")
-        if kind not in ("TUMBLE", "HOP", "ROWS") or cursor.word(1) != "(":
+        if not kind.isidentifier() or cursor.word(1) != "(":
             return None
+        if kind not in _WINDOWS:
+            cursor.consider(*_WINDOWS)
+            cursor.fail("an attribute, TUMBLE, HOP or ROWS", "Compute it in a view first.")
         cursor.accept(kind, "(")
         if kind == "ROWS":
             time, size = None, cursor.whole("how many tuples")

@@ -28,6 +28,7 @@ from interpunct.sql.grammar import (
     Relation,
     United,
 )
+from interpunct.sql.nearest import nearest
 from interpunct.sql.tokens import RESERVED, Cursor, Name
 
 FUNCTIONS = (
@@ -62,8 +63,8 @@ class RelationReader:
                 )
             parts.append(self._joined())
         if len(parts) == 1:
-            if cursor.sees("WITH", "PACE"):
-                cursor.fail("streams to unite before WITH PACE", "Write a UNION b WITH PACE …")
+            if (cursor.word(), cursor.word(1)) == ("WITH", "PACE"):
+                cursor.refuse("streams to unite before WITH PACE", "Write a UNION b WITH PACE …")
             return parts[0]
         in_order = orders.pop()
         pace = self._pace() if cursor.accept("WITH") else None
@@ -125,6 +126,8 @@ class RelationReader:
         return left
 
     def _join_follows(self) -> bool:
+        self.cursor.consider("JOIN")
+        self.cursor.consider("LEFT", shown="LEFT JOIN")
         words = [self.cursor.word(i) for i in range(3)]
         return "JOIN" in words[: {"LEFT": 3, "INNER": 2}.get(words[0], 1)]
 
@@ -172,11 +175,19 @@ class RelationReader:
         elif self.operator_follows():
             found = self._operator(spot)
         else:
+            self._check_function()
             name = cursor.name("a stream or a view")
             found = Named(name, self._alias() or name.text)
         while cursor.sees("IMPUTE"):
             found = self._imputed(found, spot)
         return found
+
+    def _check_function(self) -> None:
+        """An error if a misspelt operator comes next: a parenthesis follows no stream's name."""
+        cursor = self.cursor
+        if cursor.word(1) == "(" and nearest(cursor.word(), FUNCTIONS) is not None:
+            cursor.consider(*FUNCTIONS)
+            cursor.fail("a stream or a view", "")
 
     def _alias(self) -> str | None:
         cursor = self.cursor
@@ -186,7 +197,7 @@ class RelationReader:
         if token is None or not (cursor.word() or token.token_type is TokenType.IDENTIFIER):
             return None
         follows = cursor.word().isidentifier() and cursor.word() not in RESERVED
-        return cursor.name("another name").text if follows or not cursor.word() else None
+        return cursor.bare_name("another name").text if follows or not cursor.word() else None
 
     def _operator(self, spot: Spot) -> Relation:
         cursor = self.cursor

@@ -27,6 +27,7 @@ from interpunct.sql.tokens import Cursor, Name
 
 RESULT = "result"  # the sink of a query that names none
 _STATEMENTS = "CREATE STREAM, CREATE VIEW, INSERT INTO, SELECT or EXPLAIN"
+_END = "';' or the end of the statement"
 
 
 def read(text: str) -> list[Statement]:
@@ -49,7 +50,7 @@ class StatementReader:
             found.append(self._statement())
             if not self.cursor.done and not self.cursor.accept(";"):
                 self.queries.refuse()
-                self.cursor.fail("';' or the end of the statement", "Separate statements by ';'.")
+                self.cursor.fail(_END, "Separate statements by ';'.", whole=True)
         if not found:
             self.cursor.fail(_STATEMENTS, "Write a statement.")
         return found

@@ -22,9 +22,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 from interpunct.model.durations import duration
 from interpunct.model.errors import ExpressionError
 from interpunct.sql.errors import Spot, SqlError
+from interpunct.sql.nearest import advice, listed, nearest
 
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 _CALENDAR = ("MONTH", "QUARTER", "YEAR")  # read as units, to be refused as such
+_UNITS = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
+_LENGTHS = "Write INTERVAL 20 SECONDS or INTERVAL '1h 30m'."
+_OPERATORS = ("AND", "BETWEEN", "LIKE")  # that may be misspelt in an expression
 _OPENERS = re.compile(r"['\"`]|/\*")
 # Words that begin or end a clause: a name like one of them is written in backticks.
 _RESERVED = (
@@ -96,6 +100,8 @@ class Cursor:
         self.text = text
         self._tokens = _tokens(text)
         self._at = 0
+        self._tried: dict[int, dict[str, str]] = {}  # by place: a word looked for, as it is shown
+        self._bare: int | None = None  # where a name stands that could also be a misspelt word
 
     # Looking ---------------------------------------------------------------------------------
 
@@ -111,7 +117,16 @@ class Cursor:
         return " ".join(token.text.upper().split())
 
     def sees(self, *words: str) -> bool:
-        return all(self.word(i) == w for i, w in enumerate(words))
+        for ahead, word in enumerate(words):
+            if self.word(ahead) != word:
+                self.consider(word, shown=" ".join(words[ahead:]), ahead=ahead)
+                return False
+        return True
+
+    def consider(self, *words: str, shown: str = "", ahead: int = 0) -> None:
+        """Remember that these words may stand here, for an error if nothing that may does."""
+        tried = self._tried.setdefault(self._at + ahead, {})
+        tried.update((word, shown or word) for word in words if word[0].isalpha())
 
     @property
     def done(self) -> bool:
@@ -161,7 +176,18 @@ class Cursor:
             if not self.accept(word):
                 self.fail(word, fix or f"Write {' '.join(words)} here.")
 
-    def fail(self, expected: str, fix: str) -> NoReturn:
+    def fail(self, expected: str, fix: str, *, whole: bool = False) -> NoReturn:
+        """An error at the next token, or at the name before it if that is a misspelt word; it
+        tells all that may stand here if a word is near, or if the `whole` shall be told."""
+        tried = self._tried.get(self._at, {})
+        if self._bare == self._at - 1 and nearest(self.word(-1), tried) is not None:
+            self._at -= 1
+        if whole or nearest(self.word(), tried) is not None:
+            expected = listed(tried.values(), expected)
+        self.refuse(expected, advice(self.word(), tried, fix))
+
+    def refuse(self, expected: str, fix: str) -> NoReturn:
+        """An error at the next token, which is taken for what it is."""
         token = self.token()
         got = "the end" if token is None else repr(self.text[token.start : token.end + 1])
         raise self.spot.error(expected, got, fix)
@@ -174,6 +200,11 @@ class Cursor:
         if token is None or not _WORD.match(self.word()) or self.word() in RESERVED:
             self.fail(what, "Put a name here; one that is a word of SQL goes in `backticks`.")
         return Name(self.take().text, _spot(self.text, token))
+
+    def bare_name(self, what: str) -> Name:
+        """A name where a word of SQL may stand as well."""
+        self._bare = self._at
+        return self.name(what)
 
     def names(self, what: str) -> list[Name]:
         found = [self.name(what)]
@@ -213,11 +244,20 @@ class Cursor:
                 break
             if _is_unit(self.word()) or self.word().rstrip("S") in _CALENDAR:
                 terms.append(self.take().text)
+            elif terms[-1].replace(".", "", 1).isdigit():
+                self._unit_missing(said)
         if not terms:
             self.fail(f"{what}: a length of time", "Write INTERVAL 20 SECONDS.")
         text = " ".join(terms)
         with self.since(start).blamed():
             return int(text) if text.isdigit() and not said else duration(text, what)
+
+    def _unit_missing(self, needed: bool) -> None:
+        """A number has no unit: an error if it needs one, and else what an error may tell."""
+        for unit in _UNITS:
+            self.consider(f"{unit}S", unit, shown=f"{unit}S")
+        if needed:
+            self.fail(f"a unit of time: {', '.join(f'{u}S' for u in _UNITS)}", _LENGTHS)
 
     def _digits(self) -> str:
         """A number with the letter that may hang on it, which Spark takes for a type: 20s."""
@@ -237,7 +277,7 @@ class Cursor:
             self._at += 1
         if self._at == first:
             self.fail("an expression", "Write an attribute, or a computation over attributes.")
-        return parsed(self.text, tuple(self._tokens[first : self._at]))
+        return parsed(self.text, tuple(self._tokens[first : self._at]), stops)
 
     def item(self, *stops: str) -> tuple[Piece, Name | None]:
         """An expression and the name it is given, with AS or without."""
@@ -264,8 +304,9 @@ class Cursor:
         return word in stops
 
 
-def parsed(text: str, tokens: tuple[Token, ...]) -> Piece:
-    """The tree, read from the text with all else blank, so that its places are the text's."""
+def parsed(text: str, tokens: tuple[Token, ...], stops: tuple[str, ...] = ()) -> Piece:
+    """The tree, read from the text with all else blank, so that its places are the text's; one of
+    the words that end it may be misspelt in it."""
     spot = Spot(text, tokens[0].start, tokens[-1].end + 1)
     before = "".join("\n" if c == "\n" else " " for c in text[: spot.start])
     try:
@@ -273,12 +314,15 @@ def parsed(text: str, tokens: tuple[Token, ...]) -> Piece:
             before + text[spot.start : spot.end], read=Spark, into=exp.Condition
         )
     except sqlglot.errors.ParseError as error:
-        raise _unreadable(spot, tokens, error) from error
+        raise _unreadable(spot, tokens, error, stops) from error
     return Piece(spot, tokens, tree)
 
 
 def _unreadable(
-    spot: Spot, tokens: tuple[Token, ...], error: sqlglot.errors.ParseError
+    spot: Spot,
+    tokens: tuple[Token, ...],
+    error: sqlglot.errors.ParseError,
+    stops: tuple[str, ...],
 ) -> SqlError:
     found = error.errors[0] if error.errors else {}
     place = (found.get("line"), found.get("col"))
@@ -289,9 +333,8 @@ def _unreadable(
     if missing is not None:
         what = missing[2] or f"another operand of {missing[1].upper()}"
         return at.error(f"{what} after this", "an unfinished expression", "Complete it.")
-    got = repr(spot.text[token.start : token.end + 1])
-    fix = f"The expression is {spot.text[spot.start : spot.end]!r}."
-    return at.error("an operator, or the end of the expression", got, fix)
+    fix = advice(token.text, (*stops, *_OPERATORS), f"The expression is {spot.said!r}.")
+    return at.error("an operator, or the end of the expression", repr(at.said), fix)
 
 
 def _spot(text: str, token: Token) -> Spot:
