@@ -70,6 +70,16 @@ class Delivered:
             o["numRowsDroppedByWatermark"] for p in self.progress for o in p["stateOperators"]
         )
 
+    @property
+    def late(self) -> dict[str, int]:
+        """Late rows that `synchronize` counted among the observed metrics, by stream."""
+        found: dict[str, int] = {}
+        for name, seen in (m for p in self.progress for m in p["observedMetrics"].items()):
+            stream, late, _ = name.rpartition(" late ")
+            if late:
+                found[stream] = found.get(stream, 0) + (seen["late"] or 0)
+        return found
+
 
 def run(job: DataFrame, checkpoint: Path, into: Delivered | None = None) -> Delivered:
     """Everything available, then stop."""

@@ -51,7 +51,7 @@ def test_a_wake_file_needs_no_folder_made_where_the_flow_was_started(tmp_path: P
 
 def test_a_session_without_the_settings_is_told_of_each_and_goes_on(spark: SparkSession) -> None:
     plain = spark.newSession()
-    wanted = [s for s in settings(2) if not s.name.startswith("spark.executorEnv.")]
+    wanted = [s for s in settings(2) if s.told]
     for setting in wanted:
         if plain.conf.isModifiable(setting.name):
             plain.conf.unset(setting.name)
@@ -62,7 +62,9 @@ def test_a_session_without_the_settings_is_told_of_each_and_goes_on(spark: Spark
     assert first.startswith("Every batch will take minutes: 200 tasks for 2 lanes.")
     assert f"  {PARTITIONS}=2  # " in first
     assert PARTITIONS not in after
-    assert after.endswith("interpunct.session() has all that is named here.")
+    assert after.endswith(
+        "has all that is named here; docs/clusters.md says how to be told no more."
+    )
     for setting in wanted:
         if plain.conf.isModifiable(setting.name):
             line = f"{setting.name}={setting.value}  # {setting.why}"

@@ -236,6 +236,8 @@ def test_bounds_may_be_others_when_a_query_is_started_again(
     in_time = [*A[:3], *B, *([behind] if skew == 9 else [])]
     assert [r for r in found.rows if closing(r[0])] == expected_windows(*in_time)
     assert found.dropped == 0
+    late_ones = {"stream_0": 1 if skew == 9 else 2, "stream_1": 0}
+    assert found.late == late_ones, "counted, though nobody reads them"
 
 
 def test_what_cannot_be_synchronized_is_refused_with_a_fix(
@@ -268,6 +270,15 @@ def test_what_cannot_be_synchronized_is_refused_with_a_fix(
     for wrong in ("ab", ("a",), ("a", "a"), ("a", "b", "c")):
         with pytest.raises(FlowError, match="2 different names, one for each DataFrame, got"):
             ip.synchronize(a, b, time="ts", bounds=BOUNDS, names=wrong)
+    named = ip.synchronize(a, b, time="ts", bounds=BOUNDS, names=("readings", "alerts"))
+    assert named.late["alerts"] is named.late[1]
+    assert named["readings"] is named[0]
+    with pytest.raises(FlowError, match="one of readings, alerts, got nobody"):
+        named.late["nobody"]
+    with pytest.raises(
+        SchemaError, match=r"synchronize, DataFrame 0 \(x\): expected a column 'at'"
+    ):
+        ip.synchronize(a, b, time="at", bounds=BOUNDS, names=("x", "y"))
     odd = b.withColumn("m", F.create_map("key", "n"))
     with pytest.raises(SchemaError, match="DataFrame 1: expected a Spark type this system carries"):
         ip.synchronize(a, odd, time="ts", bounds=BOUNDS)

@@ -189,7 +189,7 @@ class LaneProcessor(QuietProcessor):
             yield Row(lane_id, OUT, f"{BEAT}{name}", greatest=reached)
         for name, frame in output.late.items():
             data = Page(self._program.graph.nodes[name].outputs[1].schema, frame).to_ipc(name)
-            yield Row(lane_id, OUT, f"{LATE}{name}", page=data)
+            yield Row(lane_id, OUT, f"{LATE}{name}", rows=frame.height, page=data)
         for ref, page in output.onward.items():
             yield from self._onward(lane_id, ref, page)
         if output.wake_at is not None:

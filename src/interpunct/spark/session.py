@@ -21,6 +21,9 @@ KEPT = "10000"  # milliseconds for which workers keep memory that is free
 POLARS_KEPT = f"dirty_decay_ms:{KEPT},muzzy_decay_ms:{KEPT}"
 UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+STATE_SERVER = (
+    "org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServer"
+)
 MANY = 100  # tasks, with which a batch takes minutes where a few lanes have work
 MOST_SHOWN = 4_000  # bytes of what a machine said that did not start
 
@@ -33,6 +36,7 @@ class Setting:
     value: str
     why: str
     needed: bool = False  # flows do not run without it
+    told: bool = True  # whether a session that lacks it is told so
 
 
 def settings(lanes: int) -> tuple[Setting, ...]:
@@ -54,13 +58,14 @@ def settings(lanes: int) -> tuple[Setting, ...]:
                 "a page is one big cell"),
         Setting("spark.sql.execution.pandas.udf.buffer.size", str(2**20),
                 "rows cross to Python in larger pieces"),
-        Setting("spark.executorEnv.POLARS_MAX_THREADS", "1", "a task has one core"),
+        Setting("spark.executorEnv.POLARS_MAX_THREADS", "1", "a task has one core", told=False),
         Setting("spark.executorEnv._RJEM_MALLOC_CONF", POLARS_KEPT,
-                "workers use memory of one batch for the next: Polars' for 10 seconds"),
-        Setting("spark.executorEnv.MIMALLOC_PURGE_DELAY", KEPT, "and Arrow's"),
-        *(Setting(name, UNCHECKED, "Java does not check each access to Arrow's memory once more")
-          for name in JAVA_OPTIONS),
-        Setting("spark.sql.session.timeZone", "UTC", "timestamps cross to Python unchanged"),
+                "workers use memory of one batch for the next: Polars' for 10 seconds", told=False),
+        Setting("spark.executorEnv.MIMALLOC_PURGE_DELAY", KEPT, "and Arrow's", told=False),
+        *(Setting(name, UNCHECKED, "Java does not check each access to Arrow's memory once more",
+                  told=False) for name in JAVA_OPTIONS),
+        Setting("spark.sql.session.timeZone", "UTC", "timestamps cross to Python unchanged",
+                told=False),
     )  # fmt: skip
 
 
@@ -121,11 +126,10 @@ def check_session(spark: SparkSession, lanes: int) -> None:
     """Set what flows do not run without, and warn of each missing setting that costs time, in one
     warning that says how much, the dearest first, at the user's line."""
     same_python(spark)
+    _hush(spark)
     first, missing = "", []
     for setting in settings(lanes):
-        if setting.name.startswith("spark.executorEnv.") or setting.name in JAVA_OPTIONS:
-            continue  # for what starts with the session
-        if spark.conf.get(setting.name, None) == setting.value:
+        if not setting.told or spark.conf.get(setting.name, None) == setting.value:
             continue
         line = f"\n  {setting.name}={setting.value}  # {setting.why}"
         if setting.needed:
@@ -137,7 +141,10 @@ def check_session(spark: SparkSession, lanes: int) -> None:
     others = "This session lacks settings that save milliseconds a batch:" + "".join(missing)
     told = [text for text in (first, others if missing else "") if text]
     if told:
-        told.append("interpunct.session() has all that is named here.")
+        told.append(
+            "interpunct.session() has all that is named here; docs/clusters.md says how to be told "
+            "no more."
+        )
         warnings.warn("\n".join(told), stacklevel=levels_to_the_user())
 
 
@@ -148,6 +155,15 @@ def _too_many_tasks(partitions: str | None, lanes: int) -> str:
     return (
         f"Every batch will take {takes}: {partitions} tasks for {lanes} lanes. Change this first:"
     )
+
+
+def _hush(spark: SparkSession) -> None:
+    """Keep Spark's state server from warning of every key that is looked for and not there, which
+    is no fault: in a new lane none is."""
+    context = getattr(spark, "sparkContext", None)
+    if context is not None:
+        log4j = context._jvm.org.apache.logging.log4j
+        log4j.core.config.Configurator.setLevel(STATE_SERVER, log4j.Level.ERROR)
 
 
 def same_python(spark: SparkSession) -> None:

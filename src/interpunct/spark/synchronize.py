@@ -29,6 +29,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any, Self
 
 import polars as pl
 import pyarrow as pa
@@ -57,14 +58,35 @@ _RELEASED = "released"
 MILLISECOND = 1_000  # microseconds
 
 
-class Synchronized(tuple[DataFrame, ...]):
-    """The synchronized DataFrames, in the order given; `late` holds as many, with the late rows."""
+class Frames(tuple[DataFrame, ...]):
+    """DataFrames in the order given, and by name: ``late[1]``, ``late["alerts"]``."""
 
-    late: tuple[DataFrame, ...]
+    names: Sequence[str]
 
-    def __new__(cls, frames: Sequence[DataFrame], late: Sequence[DataFrame]) -> Synchronized:
+    def __new__(cls, frames: Sequence[DataFrame], names: Sequence[str]) -> Self:
         made = super().__new__(cls, frames)
-        made.late = tuple(late)
+        made.names = names
+        return made
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        if key not in self.names:
+            raise FlowError("synchronize", f"one of {', '.join(self.names)}", key, "names=(…)")
+        return super().__getitem__(self.names.index(key))
+
+
+class Synchronized(Frames):
+    """The synchronized DataFrames; `late` holds as many, with the late rows."""
+
+    late: Frames
+
+    @classmethod
+    def of(
+        cls, frames: Sequence[DataFrame], late: Sequence[DataFrame], names: Sequence[str]
+    ) -> Synchronized:
+        made = cls(frames, names)
+        made.late = Frames(late, names)
         return made
 
 
@@ -97,15 +119,18 @@ def synchronize(
             "Leave hold out, or give bounds(skew=…) without a delay.",
         )  # fmt: skip
     hold = waits if hold is None else hold
-    branches = [_branch(i, f, time, bounds, lanes, hold) for i, f in enumerate(frames)]
+    branches = [
+        _branch(number, name, frame, time, bounds, lanes, hold)
+        for number, (name, frame) in enumerate(zip(called, frames, strict=True))
+    ]
     check_session(frames[0].sparkSession, lanes)
     # One shuffle, written once and read by every branch that a query uses.
     entering = [b.ingested() for b in branches]
     shuffled = reduce(DataFrame.union, entering).repartition("lane")
     leaving = [b.leaving(shuffled) for b in branches]
     released = [b.released(rows) for b, rows in zip(branches, leaving, strict=True)]
-    late = [b.late(rows, name) for b, rows, name in zip(branches, leaving, called, strict=True)]
-    return Synchronized(released, late)
+    late = [b.late(rows) for b, rows in zip(branches, leaving, strict=True)]
+    return Synchronized.of(released, late, called)
 
 
 @dataclass(frozen=True)
@@ -113,6 +138,7 @@ class _Branch:
     """One of the streams, and the program that releases its rows."""
 
     name: str
+    called: str  # by the user; state and checkpoint know nothing of it
     frame: DataFrame
     schema: Schema
     skew: int  # from the heartbeat to the greatest timestamp; 0 where rows are held
@@ -146,26 +172,30 @@ class _Branch:
         return lanes.filter(F.col("stage") == OUT)
 
     def released(self, leaving: DataFrame) -> DataFrame:
-        """The rows, with the heartbeat as their watermark."""
+        """The rows, with the heartbeat as their watermark. Late ones are counted among the query's
+        observed metrics, whether or not somebody reads them."""
+        unique = uuid.uuid4().hex[:8]  # no two observations of a session may share a name
         mark = _fresh("punctuation", self.frame.columns)
         target = StructType([StructField(f.name, f.dataType) for f in self.frame.schema])
         marked = StructType([*target, StructField(mark, BooleanType())])
         release = _Release(self.time, self.skew, arrow_schema(marked))
         wanted = F.col("stream").isin(f"{SINK}{_RELEASED}", f"{BEAT}{_RELEASED}")
-        rows = leaving.filter(wanted).select("greatest", "page").mapInArrow(release, marked)
+        late = F.when(F.col("stream") == f"{LATE}{self.name}", F.col("rows")).otherwise(0)
+        counted = leaving.observe(f"{self.called} late {unique}", F.sum(late).alias("late"))
+        rows = counted.filter(wanted).select("greatest", "page").mapInArrow(release, marked)
         milliseconds = -(-self.skew // 1000)  # Spark counts in these; rounded up it drops nothing
         seen = F.max(_quoted(self.time)).alias("greatest")
         return (
             rows.withWatermark(self.time, f"{milliseconds} milliseconds")
-            .observe(f"{self.name} {uuid.uuid4().hex[:8]}", seen)
+            .observe(f"{self.called} {unique}", seen)
             .filter(~_quoted(mark))
             .drop(mark)
         )
 
-    def late(self, leaving: DataFrame, called: str) -> DataFrame:
-        """The late rows, of a stream that the user calls so: state and checkpoint do not."""
+    def late(self, leaving: DataFrame) -> DataFrame:
+        """The late rows."""
         rows = unpacked(leaving, f"{LATE}{self.name}", late_schema(self.schema))
-        return rows.withColumn(SOURCE, F.lit(called))
+        return rows.withColumn(SOURCE, F.lit(self.called))
 
 
 @dataclass(frozen=True)
@@ -199,9 +229,16 @@ class _Release:
 
 
 def _branch(
-    number: int, frame: DataFrame, time: str, bounds: Bounds | Adaptive, lanes: int, hold: bool
+    number: int,
+    called: str,
+    frame: DataFrame,
+    time: str,
+    bounds: Bounds | Adaptive,
+    lanes: int,
+    hold: bool,
 ) -> _Branch:
-    where = f"synchronize, DataFrame {number}"
+    name = _SOURCE.format(number)
+    where = f"synchronize, DataFrame {number}" + ("" if called == name else f" ({called})")
     if not hasattr(frame, "isStreaming"):
         raise FeedError(
             where, "a DataFrame", f"a {type(frame).__name__}",
@@ -233,7 +270,6 @@ def _branch(
             "Remove that line: synchronize sets the watermark, from its bounds.",
         )  # fmt: skip
     columns = ddl_of(frame.schema, where)
-    name = _SOURCE.format(number)
     flow = FlowBuilder("synchronize")
     try:
         stream = flow.source(name, columns, time=external(time, bounds, ets="never"))
@@ -242,7 +278,7 @@ def _branch(
     flow.sink(_RELEASED, stream.sort(name=HELD) if hold else stream)
     program = Synchronizing.of(flow.graph, lanes)
     skew = 0 if hold or isinstance(bounds, Adaptive) else bounds.skew
-    return _Branch(name, frame, stream.schema, skew, program)
+    return _Branch(name, called, frame, stream.schema, skew, program)
 
 
 def _checked_bounds(bounds: Bounds | Adaptive | None) -> Bounds | Adaptive:
