@@ -128,6 +128,21 @@ def test_a_demand_is_answered_in_the_next_batch(job: Callable[..., Job]) -> None
     assert run.rows("map") == [], "the window is still open"
 
 
+def test_a_running_query_and_its_channel_refuse_alike(job: Callable[..., Job]) -> None:
+    run = job(city())
+    run.give(range(60))
+    channel = Channel.of(str(run.folder / "checkpoint"))
+    run.query.feedback("all", f"¬[ts ≤ {until(119)}]")
+    for text, said in (
+        ("![]", "which nobody does"),
+        ("¬[n > 3]", "ends in time"),
+        (f"?[ts ≤ {until(100)}]", "assumed away stays away"),
+    ):
+        for send in (run.query.feedback, channel.hand_in):
+            with pytest.raises(FeedbackError, match=said):
+                send("all", text)
+
+
 def test_feedback_crosses_stages_and_only_once_all_lanes_agree(job: Callable[..., Job]) -> None:
     run = job(city())
     run.give(range(60))

@@ -47,6 +47,15 @@ class Result:
     def __getitem__(self, sink: str) -> pl.DataFrame:
         return self.sinks[sink]
 
+    def __repr__(self) -> str:
+        came = [f"{name}: {_rows(frame)}" for name, frame in self.sinks.items()]
+        late = [f"late of {name}: {_rows(frame)}" for name, frame in self.late.items()]
+        return f"Result({', '.join(came + late)})"
+
+
+def _rows(frame: pl.DataFrame) -> str:
+    return "1 row" if frame.height == 1 else f"{frame.height} rows"
+
 
 @dataclass
 class _Collector:

@@ -2,18 +2,20 @@
 
     query.feedback("map", "¬[segment ∉ {3, 4, 5}]", lasting="2m")      someone zoomed in
 
-A `Desk` takes feedback for the sinks of a flow. It refuses what names unknown attributes, what
-contradicts something said before, and what would leave guards behind for ever, because no
-punctuation ever covers it (Feedback section 4.4). `follow` tells, before anything runs, what each
-operator would do with a pattern: the tables of all operators, read from the sink upwards.
+A `Desk` takes feedback for the sinks of a flow, and other programs hand it in at the channel of a
+query. `judged` decides for both: it refuses what names unknown attributes, what contradicts
+something said before, a demand that nobody answers, and what would leave guards behind for ever,
+because no punctuation ever covers it (Feedback section 4.4). `follow` tells, before anything runs,
+what each operator would do with a pattern: the tables of all operators, read from the sink upwards.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 
 from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Ref
@@ -118,6 +120,60 @@ def ending(feedback: Feedback, sink: str, reached: int, lasting: Length) -> Feed
     return Feedback(feedback.intent, feedback.pattern.intersect(until))
 
 
+@dataclass(frozen=True)
+class Voice:
+    """What must be known of a sink to judge what it says: its schema, and whether somebody upstream
+    answers demands; None where that is not known, and then demands pass."""
+
+    schema: Schema
+    answered: bool | None = None
+
+
+def voices(graph: Graph) -> dict[str, Voice]:
+    """The sinks of a flow, by their names."""
+    return {
+        n.name: Voice(
+            n.streams[0].schema, any(_answers(graph, m) for m in _upstream(graph, n.name))
+        )
+        for n in graph.sinks
+    }
+
+
+def voice_of(known: Mapping[str, Voice], sink: str) -> Voice:
+    """The sink of this name, or an error with those that there are."""
+    if sink not in known:
+        names = ", ".join(known)
+        raise FeedbackError("feedback", f"one of the sinks {names}", repr(sink), "Name one.")
+    return known[sink]
+
+
+def judged(
+    voice: Voice,
+    sink: str,
+    feedback: str | Feedback,
+    before: Sequence[Feedback] = (),
+    *,
+    reached: int = START_OF_TIME,
+    lasting: Length | None = None,
+    undelimited: bool = False,
+) -> Feedback:
+    """Feedback for a sink that has come to the heartbeat `reached` as it is accepted, or an error;
+    `before` is what the sink has said and still holds.
+
+    `lasting` ends it in time: so long after what the sink has reached. `undelimited` accepts, with
+    a warning and up to a cap, what no punctuation will ever cover.
+    """
+    heard = Feedback.parse(feedback, voice.schema) if isinstance(feedback, str) else feedback
+    if lasting is not None:
+        heard = ending(heard, sink, reached, lasting)
+    _check_sense(sink, heard, before)
+    if heard.intent is Intent.ASSUMED:
+        _check_end(sink, heard, before, undelimited)
+    elif heard.intent is Intent.DEMANDED and voice.answered is False:
+        raise _unanswered(sink, heard)
+    return heard
+
+
 @dataclass
 class Desk:
     """Where feedback for the sinks of a flow is handed in."""
@@ -134,97 +190,104 @@ class Desk:
         lasting: Length | None = None,
         undelimited: bool = False,
     ) -> Feedback:
-        """Checked feedback for a sink that has come to the heartbeat `reached`, or an error.
-
-        `lasting` ends it in time: so long after what the sink has reached. `undelimited` accepts,
-        with a warning and up to a cap, what no punctuation will ever cover.
-        """
-        schema = self._schema(sink)
-        heard = Feedback.parse(feedback, schema) if isinstance(feedback, str) else feedback
-        if lasting is not None:
-            heard = ending(heard, sink, reached, lasting)
+        """Checked feedback for a sink that has come to the heartbeat `reached`, or an error; see
+        `judged`."""
+        voice = voice_of(self._voices, sink)
         self.reached(sink, reached)
-        self._check_sense(sink, heard)
-        if heard.intent is Intent.ASSUMED:
-            self._check_end(sink, heard, undelimited)
-        elif heard.intent is Intent.DEMANDED:
-            self._check_answer(sink, heard)
-        self.said.setdefault(sink, []).append(heard)
+        before = self.said.setdefault(sink, [])
+        heard = judged(
+            voice, sink, feedback, before, reached=reached, lasting=lasting, undelimited=undelimited
+        )
+        before.append(heard)
         return heard
 
     def reached(self, sink: str, heartbeat: int) -> None:
         """A sink has come this far: what spoke of earlier tuples alone is over, and so is every
         demand, which was for one moment."""
-        schema = self._schema(sink)
+        schema = voice_of(self._voices, sink).schema
         if schema.time is None or heartbeat <= START_OF_TIME:
             return
         self.said[sink] = [f for f in self.said.get(sink, ()) if not over(f, heartbeat)]
 
-    def _schema(self, sink: str) -> Schema:
-        names = [n.name for n in self.graph.sinks]
-        if sink not in names:
-            known = ", ".join(names)
-            raise FeedbackError("feedback", f"one of the sinks {known}", repr(sink), "Name one.")
-        return self.graph.nodes[sink].streams[0].schema
+    @cached_property
+    def _voices(self) -> dict[str, Voice]:
+        return voices(self.graph)
 
-    def _check_sense(self, sink: str, feedback: Feedback) -> None:
-        where = f"feedback for sink {sink!r}"
-        if feedback.pattern.is_empty:
-            raise FeedbackError(where, "a pattern that some tuple matches", str(feedback),
-                                "Look for conditions that exclude each other.")  # fmt: skip
-        if feedback.intent is Intent.ASSUMED:
-            return
-        for before in self.said.get(sink, ()):
-            if before.intent is Intent.ASSUMED and feedback.pattern.implies(before.pattern):
-                raise FeedbackError(
-                    where, "a wish for tuples that have not been assumed away",
-                    f"{feedback} after {before}",
-                    "What is assumed away stays away; wish for something else.",
-                )  # fmt: skip
 
-    def _check_end(self, sink: str, feedback: Feedback, undelimited: bool) -> None:
-        """Feedback must be subordinate to what punctuation can bound (section 4.4)."""
-        if delimited(feedback.pattern):
-            return
-        where, time = f"feedback for sink {sink!r}", self._schema(sink).time
-        fix = f"Bound it in time, e.g. with {time} ≤ '…' or lasting='5m'" if time else "Wait"
-        if not undelimited:
+def _check_sense(sink: str, feedback: Feedback, before: Sequence[Feedback]) -> None:
+    where = f"feedback for sink {sink!r}"
+    if feedback.pattern.is_empty:
+        raise FeedbackError(where, "a pattern that some tuple matches", str(feedback),
+                            "Look for conditions that exclude each other.")  # fmt: skip
+    if feedback.intent is Intent.ASSUMED:
+        return
+    for earlier in before:
+        if earlier.intent is Intent.ASSUMED and feedback.pattern.implies(earlier.pattern):
             raise FeedbackError(
-                where, "a pattern that punctuation will cover one day", str(feedback),
-                f"{fix}; or accept guards that stay for ever with undelimited=True.",
+                where, "a wish for tuples that have not been assumed away",
+                f"{feedback} after {earlier}",
+                "What is assumed away stays away; wish for something else.",
             )  # fmt: skip
-        endless = [f for f in self.said.get(sink, ()) if not delimited(f.pattern)]
-        if len(endless) >= MOST_UNDELIMITED:
-            raise FeedbackError(
-                where, f"at most {MOST_UNDELIMITED} patterns without an end", str(feedback),
-                "The result has changed for good: start a query that does not compute the rest.",
-            )  # fmt: skip
-        warnings.warn(
-            f"{where}: no punctuation covers {feedback}, so its guards stay for ever.",
-            stacklevel=4,
-        )
 
-    def _check_answer(self, sink: str, feedback: Feedback) -> None:
-        """A demand needs somebody who answers it."""
-        if any(self._answers(name) for name in self._upstream(sink)):
-            return
+
+def _check_end(
+    sink: str, feedback: Feedback, before: Sequence[Feedback], undelimited: bool
+) -> None:
+    """Feedback must be subordinate to what punctuation can bound (section 4.4)."""
+    if delimited(feedback.pattern):
+        return
+    where = f"feedback for sink {sink!r}"
+    if not undelimited:
         raise FeedbackError(
-            f"feedback for sink {sink!r}", "an operator upstream that answers demands",
-            f"{feedback}, which nobody does",
-            "Read the partial results of an aggregate, flow.sink('now', average.partial), "
-            "or keep results until they are asked for with stream.poll(keep='10m').",
+            where, "a pattern that ends in time, which punctuation will cover one day",
+            str(feedback),
+            _ways_out(feedback.schema.time),
         )  # fmt: skip
+    endless = [f for f in before if f.intent is Intent.ASSUMED and not delimited(f.pattern)]
+    if len(endless) >= MOST_UNDELIMITED:
+        raise FeedbackError(
+            where, f"at most {MOST_UNDELIMITED} patterns without an end", str(feedback),
+            "The result has changed for good: start a query that does not compute the rest.",
+        )  # fmt: skip
+    warnings.warn(
+        f"{where}: no punctuation covers {feedback}, so its guards stay for ever.",
+        stacklevel=5,
+    )
 
-    def _upstream(self, node: str) -> Iterator[str]:
-        for ref in self.graph.nodes[node].inputs:
-            yield ref.node
-            yield from self._upstream(ref.node)
 
-    def _answers(self, name: str) -> bool:
-        node = self.graph.nodes[name]
-        if node.kind == "poll":
-            return True
-        return node.kind == "aggregate" and _readers(self.graph, Ref(name, 1)) > 0
+def _ways_out(time: str | None) -> str:
+    """What to do about a pattern without an end."""
+    stay = "undelimited=True (--undelimited) accepts guards that stay for ever."
+    if time is None:
+        return stay
+    return f"Bound it in time: {time} ≤ '…', or lasting='5m' (--lasting 5m). Or {stay}"
+
+
+def _unanswered(sink: str, feedback: Feedback) -> FeedbackError:
+    """A demand needs somebody who answers it."""
+    return FeedbackError(
+        f"feedback for sink {sink!r}", "an operator upstream that answers demands",
+        f"{feedback}, which nobody does",
+        "Read the partial results of an aggregate, flow.sink('now', average.partial), "
+        "or keep results until they are asked for with stream.poll(keep='10m').",
+    )  # fmt: skip
+
+
+def _upstream(graph: Graph, node: str) -> set[str]:
+    """All nodes that lead to a node."""
+    found, waiting = set[str](), [node]
+    while waiting:
+        read = {ref.node for ref in graph.nodes[waiting.pop()].inputs} - found
+        found |= read
+        waiting += read
+    return found
+
+
+def _answers(graph: Graph, name: str) -> bool:
+    node = graph.nodes[name]
+    if node.kind == "poll":
+        return True
+    return node.kind == "aggregate" and _readers(graph, Ref(name, 1)) > 0
 
 
 def _readers(graph: Graph, ref: Ref) -> int:

@@ -5,7 +5,8 @@
 A message is durable: it is there until a batch that carried it to every lane has been committed.
 It is idempotent: the same words to the same sink are the same file, and an operator that knows
 them already does nothing. It expires: once the sink has passed the time it speaks of, nobody takes
-it. And the inbox is bounded: a sender that nobody listens to is told so.
+it. And the inbox is bounded: a sender that nobody listens to is told so. What a sink assumes stays
+in said/ until it is over, so that nobody, in whichever program, wishes for it.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from interpunct.flow.feedback import Length, delimited, ending
-from interpunct.model.errors import FeedbackError
+from interpunct.flow.feedback import Length, Voice, judged, voice_of
+from interpunct.model.errors import FeedbackError, InterpunctError
 from interpunct.model.feedback import Feedback, Intent
 from interpunct.model.schema import START_OF_TIME, Schema
 from interpunct.model.ticks import stretch
 from interpunct.spark.files import JsonFolder
 
+FOLDER = "/interpunct/feedback"  # below the checkpoint
 MOST_MESSAGES = 1024  # that wait in an inbox
 LOOK_EVERY = 1.0  # seconds between looks into an inbox that is not on this machine
 
@@ -58,7 +62,12 @@ class Channel:
 
     @classmethod
     def of(cls, checkpoint: str) -> Channel:
-        return cls(f"{checkpoint}/interpunct/feedback")
+        return cls(f"{checkpoint}{FOLDER}")
+
+    @property
+    def checkpoint(self) -> str:
+        """The folder that was given to start."""
+        return self.path.removesuffix(FOLDER)
 
     # Senders ----------------------------------------------------------------------------------
 
@@ -67,47 +76,84 @@ class Channel:
         if name in waiting:
             return
         if len(waiting) >= MOST_MESSAGES:
-            raise FeedbackError(
-                f"feedback channel {self.path}", f"fewer than {MOST_MESSAGES} messages waiting",
-                f"{len(waiting)}", "Is the query running? It takes them at its next batch.",
-            )  # fmt: skip
+            raise self._full("waiting", len(waiting))
         self._files.write(name, asdict(message))
 
     def waiting(self) -> int:
         """How many messages nobody has taken, or not for good."""
         return sum(len(self._files.names(kind)) for kind in ("inbox", "taken"))
 
-    def announce(self, sinks: Mapping[str, Schema]) -> None:
-        """Tell senders in other programs which sinks there are."""
-        known = {n: {"ddl": s.ddl, "time": s.time} for n, s in sinks.items()}
-        self._files.write("sinks", known)
+    def announce(self, sinks: Mapping[str, Schema | Voice]) -> None:
+        """Tell senders in other programs which sinks there are, and what is known of them."""
+        known = {n: v if isinstance(v, Voice) else Voice(v) for n, v in sinks.items()}
+        self._files.write("sinks", {name: _told(voice) for name, voice in known.items()})
 
     def sinks(self) -> list[str]:
         """The sinks that were announced; none as long as the query was never started."""
         return sorted(self._files.read("sinks") or ())
 
     def parse(self, sink: str, text: str, *, lasting: Length | None = None) -> Feedback:
-        """Feedback for a sink of the query, checked as far as its schema allows; with `lasting` it
-        ends so long after what the sink has reached."""
+        """Feedback for a sink of the query, judged without regard to what was said before; with
+        `lasting` it ends so long after what the sink has reached."""
+        reached = START_OF_TIME if lasting is None else self.reached().get(sink, START_OF_TIME)
+        return judged(self._voice(sink), sink, text, reached=reached, lasting=lasting)
+
+    def hand_in(
+        self,
+        sink: str,
+        feedback: str | Feedback,
+        *,
+        lasting: Length | None = None,
+        undelimited: bool = False,
+    ) -> Feedback:
+        """Send feedback for a sink of the query, if it is accepted, and remember what it assumes;
+        see `judged`. Returns what was accepted."""
+        voice, reached = self._voice(sink), self.reached()
+        before = self._in_force(sink, voice.schema, reached)
+        if len(before) >= MOST_MESSAGES:
+            raise self._full("in force", len(before))
+        accepted = judged(
+            voice, sink, feedback, before, reached=reached.get(sink, START_OF_TIME),
+            lasting=lasting, undelimited=undelimited,
+        )  # fmt: skip
+        message = Message.of(sink, accepted)
+        self.send(message)
+        if accepted.intent is Intent.ASSUMED:
+            self._files.write(f"said/{message.name}", asdict(message))
+        return accepted
+
+    def _full(self, which: str, messages: int) -> FeedbackError:
+        return FeedbackError(
+            f"feedback for {self.checkpoint}", f"fewer than {MOST_MESSAGES} messages {which}",
+            f"{messages}", "Is the query running? It takes them at its next batch.",
+        )  # fmt: skip
+
+    def _voice(self, sink: str) -> Voice:
+        """What was announced of a sink, or an error."""
         known = self._files.read("sinks")
         if known is None:
             raise FeedbackError(
-                "feedback", "the checkpoint of a query that has been started", self.path,
-                "Name the folder that was given to flow.start(checkpoint=…).",
+                "feedback", "the checkpoint of a query that has been started", self.checkpoint,
+                "Start the flow first, with flow.start(checkpoint=…), or name the folder that was "
+                "given to it.",
             )  # fmt: skip
-        if sink not in known:
-            names = ", ".join(sorted(known))
-            raise FeedbackError("feedback", f"one of the sinks {names}", repr(sink), "Name one.")
-        feedback = Feedback.parse(text, Schema.of(known[sink]["ddl"], time=known[sink]["time"]))
-        if lasting is not None:
-            reached = self.reached().get(sink, START_OF_TIME)
-            feedback = ending(feedback, sink, reached, lasting)
-        if feedback.intent is Intent.ASSUMED and not delimited(feedback.pattern):
-            raise FeedbackError(
-                f"feedback for sink {sink!r}", "a pattern that ends in time", text,
-                f"Bound {known[sink]['time']} from above: its guards would stay for ever.",
-            )  # fmt: skip
-        return feedback
+        return voice_of({name: _heard(told) for name, told in known.items()}, sink)
+
+    def _in_force(self, sink: str, schema: Schema, reached: Mapping[str, int]) -> list[Feedback]:
+        """What a sink assumes; what is over is forgotten."""
+        found = []
+        for name in self._files.names("said"):
+            content = self._files.read(name)
+            if content is None:  # someone else has just forgotten it
+                continue
+            message = Message(**content)
+            if _over(message, reached):
+                with suppress(FileNotFoundError):  # someone else was faster
+                    self._files.remove(name)
+            elif message.target == sink:
+                with suppress(InterpunctError):  # the sink had other attributes then
+                    found.append(Feedback.parse(message.text, schema))
+        return found
 
     # How far the sinks have come --------------------------------------------------------------
 
@@ -157,6 +203,15 @@ class Channel:
     @property
     def _files(self) -> JsonFolder:
         return JsonFolder(self.path)
+
+
+def _told(voice: Voice) -> dict[str, str | bool | None]:
+    return {"ddl": voice.schema.ddl, "time": voice.schema.time, "answered": voice.answered}
+
+
+def _heard(told: Mapping[str, Any]) -> Voice:
+    """Earlier versions did not tell whether demands are answered."""
+    return Voice(Schema.of(told["ddl"], time=told["time"]), told.get("answered"))
 
 
 def _over(message: Message, reached: Mapping[str, int]) -> bool:

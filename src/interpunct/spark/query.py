@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from interpunct.engine.blame import table
 from interpunct.engine.vitals import Snapshot
-from interpunct.flow.feedback import Desk
+from interpunct.flow.feedback import voices
 from interpunct.flow.graph import Graph
 from interpunct.flow.outline import Outline
 from interpunct.model.errors import FlowError
 from interpunct.model.feedback import Feedback
 from interpunct.model.late import is_late
-from interpunct.model.schema import START_OF_TIME, Schema
-from interpunct.spark.channel import Channel, Message
+from interpunct.model.schema import Schema
+from interpunct.spark.channel import Channel
 from interpunct.spark.clock import WakeFile
 from interpunct.spark.compile import Leaving, compiled
 from interpunct.spark.courier import Courier, Upstream, check_upstream
@@ -46,10 +46,6 @@ class FlowQuery:
     checkpoint: str
     silence: SilenceListener | None = None
     reporter: Reporter | None = None
-    desk: Desk = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.desk = Desk(self.program.graph)
 
     def feedback(
         self,
@@ -62,16 +58,10 @@ class FlowQuery:
         """Send feedback into the running flow from one of its sinks; the next batch carries it.
 
         ``query.feedback("map", "¬[segment ∉ {3, 4, 5}]", lasting="2m")``: someone zoomed in. What
-        makes no sense, contradicts earlier feedback or would leave guards behind for ever is
-        refused (`Desk.take`). Returns what was accepted.
+        makes no sense, contradicts earlier feedback, demands what nobody answers or would leave
+        guards behind for ever is refused (`judged`). Returns what was accepted.
         """
-        channel = self._channel
-        reached = channel.reached().get(sink, START_OF_TIME)
-        accepted = self.desk.take(
-            sink, feedback, reached=reached, lasting=lasting, undelimited=undelimited
-        )
-        channel.send(Message.of(sink, accepted))
-        return accepted
+        return self._channel.hand_in(sink, feedback, lasting=lasting, undelimited=undelimited)
 
     def skipped(self) -> dict[str, dict[str, int]]:
         """Tuples that feedback spared each operator, by what it said, as of the last batch."""
@@ -207,7 +197,7 @@ def start(
     names = provable(graph)
     courier = None
     if channel is not None:
-        channel.announce({n.name: n.streams[0].schema for n in graph.sinks})
+        channel.announce(voices(graph))
         courier = Courier(graph, lanes, channel, upstream or {})
     if hints is not None:
         hints.announce(Outline.of(graph))

@@ -8,7 +8,7 @@ from typing import Protocol
 from interpunct.engine.vitals import Snapshot
 from interpunct.flow.feedback import Length
 from interpunct.model.feedback import Feedback
-from interpunct.spark.channel import Channel, Message
+from interpunct.spark.channel import Channel
 from interpunct.spark.query import FlowQuery
 from interpunct.spark.reporter import seen
 
@@ -46,7 +46,4 @@ class Attached:
         return seen(self.checkpoint)
 
     def send(self, sink: str, feedback: str, lasting: Length | None) -> Feedback:
-        channel = Channel.of(self.checkpoint)
-        accepted = channel.parse(sink, feedback, lasting=lasting)
-        channel.send(Message.of(sink, accepted))
-        return accepted
+        return Channel.of(self.checkpoint).hand_in(sink, feedback, lasting=lasting)
