@@ -11,12 +11,22 @@ from typer.testing import CliRunner
 
 import interpunct as ip
 from interpunct.cli.main import app
+from interpunct.engine.blame import Blame
 from interpunct.engine.run import Engine
-from interpunct.engine.vitals import QueryVitals, SourceVitals, Vitals, together
+from interpunct.engine.vitals import (
+    OperatorVitals,
+    QueryVitals,
+    Sign,
+    SourceVitals,
+    Vitals,
+    together,
+)
 from interpunct.flow.outline import Outline
 from interpunct.model.schema import END_OF_TIME
+from interpunct.progress.clock import RealClock
 from interpunct.spark.channel import Channel
 from interpunct.spark.hints import Hints
+from interpunct.spark.reporter import seen
 
 SECOND = 1_000_000
 runner = CliRunner()
@@ -207,3 +217,116 @@ def test_a_report_that_says_nothing_new_is_not_written_again(checkpoint: Path) -
     hints.report(0, 3, Vitals())
     assert path.stat().st_ino != before.st_ino
     assert len(hints.vitals().waiting) == len(waiting().waiting)
+
+
+@pytest.fixture
+def killed(checkpoint: Path) -> Path:
+    """The checkpoint of a query that ran, and was last heard of 120 seconds into time."""
+    Channel.of(str(checkpoint)).tell_reached({"out": 88 * SECOND})
+    Hints(f"{checkpoint}/interpunct").tell_alive(Sign(120 * SECOND, every=5 * SECOND))
+    return checkpoint
+
+
+def test_a_query_that_is_not_heard_of_any_more_is_not_said_to_run(killed: Path) -> None:
+    shown = runner.invoke(app, ["status", str(killed)], env={"COLUMNS": "200"}).stdout
+    assert shown.splitlines()[0] == (
+        "The query has not been heard of since 1970-01-01 00:02:00: it may have been killed. "
+        "7 batches, the last that is done began at 1970-01-01 00:01:40 and took 0.25 s."
+    )
+    assert "who waited for whom when it was last heard of" in shown
+    assert "both would have been released by a tuple stamped 1970-01-01 00:01:32" in shown
+
+
+def test_programs_and_collectors_are_told_of_silence(killed: Path) -> None:
+    shown = json.loads(runner.invoke(app, ["status", str(killed), "--json"]).stdout)
+    assert (shown["query"]["running"], shown["query"]["silent"]) == (False, True)
+    assert (shown["query"]["heard"], shown["lag"]) == ("1970-01-01T00:02:00+00:00", None)
+    metrics = runner.invoke(app, ["status", str(killed), "--metrics"]).stdout
+    assert 'interpunct_running{flow="waiting"} 0.0\n' in metrics
+    assert "interpunct_lag_seconds" not in metrics
+
+
+def test_a_query_that_has_just_been_heard_of_runs(killed: Path) -> None:
+    alive = RealClock().now()
+    Hints(f"{killed}/interpunct").tell_alive(Sign(alive))
+    assert "The query runs: 7 batches" in runner.invoke(app, ["status", str(killed)]).stdout
+    shown = json.loads(runner.invoke(app, ["status", str(killed), "--json"]).stdout)
+    assert (shown["query"]["running"], shown["query"]["silent"]) == (True, False)
+    assert shown["lag"] > 0
+
+
+@pytest.mark.parametrize(
+    ("now", "every", "said"),
+    [
+        (101, None, "sending"),
+        (109, 5, "sending"),
+        (111, 5, "silent since last heard"),
+        (150, 60, "sending"),
+        (221, 60, "silent since last heard"),
+    ],
+)
+def test_a_source_is_sending_when_it_was_heard_of_within_the_last_batches(
+    checkpoint: Path, now: int, every: int | None, said: str
+) -> None:
+    hints = Hints(f"{checkpoint}/interpunct")
+    hints.tell_alive(Sign(now * SECOND, None if every is None else every * SECOND))
+    vitals = seen(str(checkpoint), now * SECOND).vitals  # both sources were heard of at 100
+    assert {s.quiet for s in vitals.sources.values()} == {said}
+    assert {line.quiet for line in vitals.waiting} == {said}
+
+
+def test_of_a_query_that_runs_no_more_sources_are_told_as_of_its_last_batch(killed: Path) -> None:
+    vitals = seen(str(killed), 10**15).vitals
+    assert {s.quiet for s in vitals.sources.values()} == {"sending"}
+    shown = runner.invoke(app, ["status", str(killed)], env={"COLUMNS": "200"}).stdout
+    assert "which was" in shown
+    assert "which is" not in shown
+
+
+def test_a_source_that_left_out_the_last_batches_of_a_query_that_has_ended_was_not_sending(
+    checkpoint: Path,
+) -> None:
+    hints = Hints(f"{checkpoint}/interpunct")
+    hints.tell_alive(Sign(104 * SECOND, every=SECOND))
+    hints.tell_query(QueryVitals(9, 104 * SECOND, 0.25, False))
+    vitals = seen(str(checkpoint), 105 * SECOND).vitals  # both sources were heard of at 100
+    assert {s.quiet for s in vitals.sources.values()} == {"silent since last heard"}
+
+
+@pytest.mark.parametrize("kind", ["idle", "finished", "never seen", "has something unread"])
+def test_what_is_known_of_a_quiet_source_is_said_however_lately_it_sent(kind: str) -> None:
+    waits = Blame("both", "a", kind, 2, 9, 5, 4, 100, "a tuple")
+    vitals = Vitals({}, {"a": SourceVitals(heard=100, quiet=kind)}, (waits,))
+    assert vitals.since(0) == vitals
+
+
+def long_names(folder: Path) -> tuple[str, ...]:
+    """A checkpoint in which names are long."""
+    union, source, other = "union_of_vehicles", "vehicles_downtown", "temperature"
+    quiet = "silent since last heard"
+    hints = Hints(f"{folder}/interpunct")
+    sources = {
+        source: SourceVitals(SECOND, SECOND, 1234, 17, quiet),
+        other: SourceVitals(SECOND, SECOND, 1234, 0, "idle"),
+    }
+    waits = Blame(union, source, quiet, 1234, 9, 5, 4 * SECOND, SECOND, "a tuple")
+    hints.report(0, 0, Vitals({union: OperatorVitals(1234)}, sources, (waits,)))
+    return union, source, other
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_a_narrow_terminal_cuts_no_name(tmp_path: Path, columns: int) -> None:
+    names = long_names(tmp_path)
+    env = {"COLUMNS": str(columns)}
+    shown = runner.invoke(app, ["status", str(tmp_path)], env=env).stdout
+    assert "…" not in shown
+    cells = {c.strip() for line in shown.splitlines() for c in line.strip("│").split("│")}
+    assert cells >= {*names, "1,234", "1970-01-01 00:00:01"}
+    if columns == 80:
+        assert max(map(len, shown.splitlines())) <= columns
+
+
+def test_people_are_told_times_in_one_form(checkpoint: Path) -> None:
+    shown = runner.invoke(app, ["status", str(checkpoint)], env={"COLUMNS": "200"}).stdout
+    assert "+00:00" not in shown
+    assert not re.search(r":[0-9]{2}\.[0-9]", shown)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 import interpunct as ip
 from interpunct.engine.run import Engine
 
@@ -113,3 +115,25 @@ def test_a_sink_that_has_heard_nothing_waits_for_any_tuple() -> None:
     (blamed,) = engine.blame().iter_rows(named=True)
     assert (blamed["operator"], blamed["source"]) == ("out", "a")
     assert blamed["release"] == "any tuple"
+
+
+@pytest.mark.parametrize(
+    ("stamp", "said"),
+    [
+        (45_000_000, "1970-01-01 00:00:45"),
+        (44_999_999, "1970-01-01 00:00:45"),  # enough, and readable
+        (44_123_456, "1970-01-01 00:00:44.124"),
+    ],
+)
+def test_a_release_is_told_in_times_for_people(stamp: int, said: str) -> None:
+    flow = ip.Flow("clocked")
+    time = ip.external("ts", ordered=True)
+    a, b = (flow.source(n, "ts timestamp", time=time) for n in "ab")
+    flow.sink("out", flow.union(a, b, name="union"))
+    engine = Engine(flow.graph, ip.ScriptedClock())
+    for source, ticks in (("a", stamp - 1), ("b", stamp - 2)):
+        moment = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=ticks)
+        engine.feed(source, ip.Page.of_rows(ip.Schema.of("ts timestamp"), [(moment,)]))
+    engine.settle()
+    blamed = line(engine, "union")
+    assert (blamed["source"], blamed["release"]) == ("b", f"a tuple stamped {said} or later")

@@ -274,6 +274,16 @@ def test_the_page_shows_heartbeats_blame_and_counts() -> None:
     assert "heartbeat" in page.sources.text
     assert "together" in page.operators.text
     assert "batch" in page.head.text
+
+
+def test_the_page_tells_a_query_that_ended_from_one_that_is_not_heard_of() -> None:
+    flow, room, page = opened()
+    now = flow.snapshot()
+    assert now.query is not None
+    for silent, said in ((False, "has ended"), (True, "not heard of: killed?")):
+        room.history.add(replace(now, query=replace(now.query, running=False, silent=silent)))
+        page.update()
+        assert f'id="ended">{said}<' in page.head.text
     assert set(page.lines) == {"sensors", "vehicles", "results"}
 
 

@@ -58,7 +58,8 @@ def _tell_if_ended(checkpoint: str) -> None:
 
     query = Hints(f"{checkpoint}/interpunct").query()
     if query is not None and not query.running:
+        ended = "has not been heard of lately" if query.silent else "has ended"
         typer.echo(
-            "The query has ended: nobody reads this until it is started again from the same "
+            f"The query {ended}: nobody reads this until it is started again from the same "
             "checkpoint.", err=True,
         )  # fmt: skip

@@ -15,10 +15,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from interpunct.cli.options import Json
@@ -29,7 +32,8 @@ from interpunct.model.durations import format_duration
 from interpunct.model.schema import END_OF_TIME, LAST_YEAR, START_OF_TIME
 
 SECOND = 1_000_000  # µs
-MOMENTS = ("heartbeat", "last heard of", "stable")  # columns of times
+WIDE = 10_000  # wider than any table
+WORDS = ("which is", "which was")  # columns whose text may go on in the next line
 
 
 def status(
@@ -45,6 +49,9 @@ def status(
 
     An operator holds what waits in it and what it keeps: tuples that a join may still match, open
     windows. Who holds nothing waits for nobody; --json lists that one too.
+
+    A query that was killed cannot tell its end. One that has given no sign of life for 20 seconds
+    is said not to have been heard of; with --json `silent` is true of it, and `running` false.
 
     With --json a heartbeat that no clock shows is null: none yet, or, where `finished` says so of a
     source or a sink, none any more.
@@ -74,17 +81,17 @@ def _show(snapshot: Snapshot, console: Console) -> None:
     if snapshot.query is not None:
         console.print(_batches(snapshot.query, snapshot.lag), soft_wrap=True)
     if snapshot.vitals.sources:
-        console.print(sources_table(snapshot))
+        _print(sources_table(snapshot), console)
     if snapshot.vitals.operators:
-        console.print(operators_table(snapshot))
+        _print(operators_table(snapshot), console)
     if snapshot.merge is not None:
-        console.print(merge_table(snapshot.merge))
+        _print(merge_table(snapshot.merge), console)
     waiting = [line for line in snapshot.vitals.waiting if line.holds]
     if waiting:
-        ended = snapshot.query is not None and not snapshot.query.running
-        console.print(blame_table(waiting, ended=ended))
+        _print(blame_table(waiting, snapshot.query), console)
+        released = "would have been released" if _over(snapshot.query) else "is released"
         for line in waiting:
-            console.print(f"{line.operator} is released by {line.release}.", soft_wrap=True)
+            console.print(f"{line.operator} {released} by {line.release}.", soft_wrap=True)
     elif snapshot.merge is None:
         console.print("Nothing waits." if snapshot.begun else "No batch has come to its end yet.")
         if any(o.held for o in snapshot.vitals.operators.values()):
@@ -92,69 +99,102 @@ def _show(snapshot: Snapshot, console: Console) -> None:
 
 
 def _batches(query: QueryVitals, lag: int | None) -> str:
-    runs = "runs" if query.running else "has ended"
+    runs = "runs:" if query.running else "has ended:"
+    if query.silent and query.heard is not None:
+        runs = f"has not been heard of since {_time(query.heard)}: it may have been killed."
     batches = "1 batch" if query.batches == 1 else f"{query.batches} batches"
     text = (
-        f"The query {runs}: {batches}, the last that is done began at "
-        f"{_moment(query.began):%Y-%m-%d %H:%M:%S} and took {query.seconds:g} s"
+        f"The query {runs} {batches}, the last that is done began at "
+        f"{_time(query.began)} and took {query.seconds:g} s"
     )
     if lag is not None:
         text += f"; results are {format_duration(lag // 1000 * 1000)} behind the clock"
     return f"{text}."
 
 
+def _over(query: QueryVitals | None) -> bool:
+    """Whether a query is known to run no more."""
+    return query is not None and not query.running
+
+
+def _print(table: Table, console: Console) -> None:
+    """Whole, whatever the terminal: where it is narrow, words go on in the next line and blanks are
+    left out; where that is not enough, the terminal breaks lines."""
+    wide = console.options.update(width=WIDE)
+    if Measurement.get(console, wide, table).minimum > console.width:
+        table.padding = (0, 0)
+    least = Measurement.get(console, wide, table).minimum
+    table.width = least if least > console.width else None
+    console.print(table, crop=False)
+
+
 def sources_table(snapshot: Snapshot) -> Table:
     """How far each source has come."""
-    table = Table(title="sources")
-    for name in ("source", "heartbeat", "last heard of", "rows", "late", "which is"):
-        _add(table, name, number=name in ("rows", "late"))
+    kind = "which was" if _over(snapshot.query) else "which is"
+    rows = []
     for name, source in snapshot.vitals.sources.items():
         beat = "finished" if source.finished else "none"
         if source.reached is not None:
             beat = _time(source.reached) if source.clocked else str(source.reached)
         heard = "never" if source.heard is None else _time(source.heard)
-        table.add_row(name, beat, heard, f"{source.rows:,}", f"{source.late:,}", source.quiet)
-    return table
+        rows.append((name, beat, heard, f"{source.rows:,}", f"{source.late:,}", source.quiet))
+    head = ("source", "heartbeat", "last heard of", "rows", "late", kind)
+    return _table("sources", head, rows, numbers=("rows", "late"))
 
 
 def operators_table(snapshot: Snapshot) -> Table:
     """What each operator has, and what feedback has spared it."""
-    table = Table(title="operators")
-    for name in ("operator", "holds", "guards", "skipped", "put out"):
-        _add(table, name, number=name != "operator")
+    numbers = ("holds", "guards", "skipped", "put out")
+    rows = []
     for name, seen in snapshot.vitals.operators.items():
-        numbers = (seen.held, seen.guards, seen.skipped, snapshot.put_out(name))
-        table.add_row(name, *(f"{n:,}" for n in numbers))
-    return table
+        counts = (seen.held, seen.guards, seen.skipped, snapshot.put_out(name))
+        rows.append((name, *(f"{n:,}" for n in counts)))
+    return _table("operators", ("operator", *numbers), rows, numbers=numbers)
 
 
-def blame_table(lines: Sequence[Blame], *, ended: bool = False) -> Table:
-    """Who waits for whom, or did when the query ended."""
-    table = Table(title="who waited for whom when it ended" if ended else "who waits for whom")
-    for name in ("operator", "holds", "waits for", "which is", "behind", "last heard of"):
-        _add(table, name, number=name in ("holds", "behind"))
-    for line in lines:
-        table.add_row(
-            line.operator, str(line.holds), line.source, line.quiet, _behind(line),
+def blame_table(lines: Sequence[Blame], query: QueryVitals | None = None) -> Table:
+    """Who waits for whom, or did when the query ended or was last heard of."""
+    title, waits, kind = "who waits for whom", "waits for", "which is"
+    if query is not None and _over(query):
+        when = "was last heard of" if query.silent else "ended"
+        title, waits, kind = f"who waited for whom when it {when}", "waited for", "which was"
+    rows = [
+        (
+            line.operator, f"{line.holds:,}", line.source, line.quiet, _behind(line),
             "never" if line.since is None else _time(line.since),
-        )  # fmt: skip
-    return table
+        )
+        for line in lines
+    ]  # fmt: skip
+    head = ("operator", "holds", waits, kind, "behind", "last heard of")
+    return _table(title, head, rows, numbers=("holds", "behind"))
 
 
 def merge_table(merge: MergeVitals) -> Table:
     """What a logical merge thinks of its inputs."""
-    table = Table(title=f"logical merge {merge.variant}, stable: {_stable(merge, merge.stable)}")
-    for name in ("input", "status", "stable", "leads"):
-        _add(table, name)
-    for name, seen in merge.inputs.items():
-        leads = "leads" if name == merge.leader else ""
-        table.add_row(name, seen.status, _stable(merge, seen.stable), leads)
+    rows = [
+        (name, seen.status, _stable(merge, seen.stable), "leads" if name == merge.leader else "")
+        for name, seen in merge.inputs.items()
+    ]
+    title = f"logical merge {merge.variant}, stable: {_stable(merge, merge.stable)}"
+    return _table(title, ("input", "status", "stable", "leads"), rows)
+
+
+def _table(
+    title: str, head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()
+) -> Table:
+    """Names, times and numbers stay whole; where a terminal is narrow, words go on in the next
+    line."""
+    table = Table(title=title)
+    for at, name in enumerate(head):
+        cells = [row[at] for row in rows]
+        whole = name not in WORDS
+        parts = [name, *cells] if whole else " ".join([name, *cells]).split()
+        justify: Literal["left", "right"] = "right" if name in numbers else "left"
+        width = max(map(cell_len, parts))
+        table.add_column(name, justify=justify, no_wrap=whole, min_width=width)
+    for row in rows:
+        table.add_row(*map(escape, row))
     return table
-
-
-def _add(table: Table, name: str, *, number: bool = False) -> None:
-    """A column; where a terminal is narrow, words go on in the next line, times do not."""
-    table.add_column(name, justify="right" if number else "left", no_wrap=name in MOMENTS)
 
 
 def _stable(merge: MergeVitals, ticks: int) -> str:
@@ -174,6 +214,8 @@ def _plain(snapshot: Snapshot) -> dict[str, Any]:
     query = None if snapshot.query is None else asdict(snapshot.query)
     if query is not None:
         query["began"] = _moment(query["began"]).isoformat()
+        heard = query["heard"]
+        query["heard"] = None if heard is None else _moment(heard).isoformat()
     sources = {
         name: {**asdict(s), "heard": None if s.heard is None else _moment(s.heard).isoformat()}
         for name, s in vitals.sources.items()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 import polars as pl
 
@@ -23,6 +24,8 @@ from interpunct.operators.source import Source, SourceOperator
 # What a lane calls the ends of streams that come from another stage or go on to one.
 ENTRY, EXPORT = "entry ", "export "
 FINISHED = "finished"  # the quiet of a source that will send nothing more
+STALLED = "silent since last heard"  # of one of which there is no evidence
+SENDING = "sending"  # no quiet at all
 
 COLUMNS = {
     "operator": pl.String, "source": pl.String, "quiet": pl.String, "holds": pl.Int64,
@@ -151,7 +154,15 @@ def quiet_of(source: Source) -> str:
         return "never seen"
     if source.time.blocked:
         return "has something unread"
-    return "idle" if source.time.idle else "silent since last heard"
+    return "idle" if source.time.idle else STALLED
+
+
+def still(quiet: str, heard: int | None, since: int) -> str:
+    """A kind of quiet as it is to be told: there is none where a source was heard of since a
+    moment. Other kinds rest on evidence that is newer than what was heard, and stay."""
+    if quiet not in (STALLED, SENDING):
+        return quiet
+    return SENDING if heard is not None and heard >= since else STALLED
 
 
 def _release(source: Source, wanted: int) -> str:
@@ -168,9 +179,18 @@ def _release(source: Source, wanted: int) -> str:
     low, high = schema.time_range
     if not low <= stamp <= high:
         return "any tuple"
-    said = f"a tuple stamped {schema.value_of(stamp)} or later"
+    said = f"a tuple stamped {_readable(schema.value_of(stamp))} or later"
     if bounds is None or time.arrived is None or time.spec.ets.mode == "never":
         return said
     if time.spec.ets.mode == "proven":
         return f"{said}, or proof that it has nothing to send"
     return f"{said}, or silence: with bounds {bounds} its time goes on with the clock"
+
+
+def _readable(value: object) -> str:
+    """A time for people: no finer than milliseconds, and not before what it stands for, for a
+    tuple stamped like this has to be enough."""
+    if not isinstance(value, datetime):
+        return str(value)
+    up = value.replace(tzinfo=None) + timedelta(microseconds=-value.microsecond % 1000)
+    return up.isoformat(" ", "milliseconds" if up.microsecond else "seconds")

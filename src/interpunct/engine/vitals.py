@@ -16,13 +16,16 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from interpunct.engine.arcs import Vertex
-from interpunct.engine.blame import ENTRY, EXPORT, Blame, across_stages, blame, quiet_of
+from interpunct.engine.blame import ENTRY, EXPORT, Blame, across_stages, blame, quiet_of, still
 from interpunct.engine.lane_source import LaneSource
 from interpunct.engine.merge_vitals import MergeVitals
 from interpunct.flow.outline import Outline
 from interpunct.model.schema import END_OF_TIME, LAST_YEAR, START_OF_TIME
 from interpunct.operators.sink import Sink
 from interpunct.operators.source import Source
+
+PATIENCE = 20_000_000  # µs without a sign of life after which a query is silent
+LEAST = 10_000_000  # µs for which a source is sending after it was heard of, however short batches
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,14 @@ class Vitals:
         }
         return cls(operators, sources)
 
+    def since(self, moment: int) -> Vitals:
+        """As it is to be told: a source that was heard of since this moment is sending."""
+        sources = {
+            n: replace(s, quiet=still(s.quiet, s.heard, moment)) for n, s in self.sources.items()
+        }
+        waiting = (replace(x, quiet=still(x.quiet, x.since, moment)) for x in self.waiting)
+        return Vitals(self.operators, sources, tuple(waiting))
+
     @property
     def skipped(self) -> int:
         """Tuples that feedback has spared somebody."""
@@ -152,12 +163,44 @@ class Vitals:
 
 @dataclass(frozen=True)
 class QueryVitals:
-    """The batches of a query: how many, when the last one began and how long it took."""
+    """The batches of a query: how many, when the last one began and how long it took; and whether
+    it runs. One that said so and has not been heard of for too long is silent, and runs no more."""
 
     batches: int
     began: int  # µs of the clock
     seconds: float
     running: bool
+    heard: int | None = None  # when it last said that it is alive; None where it never does
+    silent: bool = False
+
+    def judged(self, sign: Sign | None, now: int) -> QueryVitals:
+        """What is to be thought of it at a moment, where this is its last sign of life; that a
+        batch was done is one as well."""
+        if sign is None:
+            return self
+        heard = max(sign.at, self.began + round(self.seconds * 1e6))
+        silent = self.running and now - heard > PATIENCE
+        return replace(self, running=self.running and not silent, heard=heard, silent=silent)
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A sign of life: a query was alive at this moment of the clock, and its batches began this
+    long after each other, if there were two."""
+
+    at: int
+    every: int | None = None  # µs
+
+
+def lately(query: QueryVitals | None, sign: Sign | None, now: int) -> int:
+    """The moment since which a source must have been heard of to be sending: two batches ago, of a
+    query that runs no more two batches before its last one was done."""
+    every = 0 if sign is None or sign.every is None else sign.every
+    if query is None:
+        return now - LEAST
+    length = round(query.seconds * 1e6)
+    ago = 2 * max(every, length)
+    return now - max(ago, LEAST) if query.running else query.began + length - ago
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,15 @@ from typing import Any
 
 from pyspark import TaskContext
 
-from interpunct.engine.vitals import QueryVitals, Vitals, together
+from interpunct.engine.vitals import QueryVitals, Sign, Vitals, lately, together
 from interpunct.flow.outline import Outline
 from interpunct.model.pattern import Pattern
+from interpunct.progress.clock import RealClock
 from interpunct.spark.files import JsonFolder
 
 FOLDER = "interpunct"  # below the checkpoint
 KEPT = 20  # batches whose hints are kept
+TOLD = ("batches", "began", "seconds", "running")  # what a query tells; the rest is judged
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,14 @@ class Hints:
         left = self._files.read(f"vitals/{stage}/{lane}")
         return Vitals() if left is None else Vitals.of_json(left)
 
-    def vitals(self) -> Vitals:
-        """What the lanes of all stages last left, taken together."""
+    def vitals(self, now: int | None = None) -> Vitals:
+        """What the lanes of all stages last left, taken together; by default as of now."""
         parts: dict[int, list[Vitals]] = {}
         for name in self._files.names("vitals"):
             _, stage, lane = name.split("/")
             parts.setdefault(int(stage), []).append(self.reported(int(stage), int(lane)))
-        return together(parts)
+        now = RealClock().now() if now is None else now
+        return together(parts).since(lately(self.query(now), self.sign(), now))
 
     def remember(self, stage: int, batch: int, described: bytes) -> None:
         """Leave what the lanes of a stage were made with, in the batch that first writes it."""
@@ -88,12 +91,26 @@ class Hints:
         return None if said is None else Outline.of_json(said)
 
     def tell_query(self, query: QueryVitals) -> None:
-        self._files.rewrite("query", asdict(query))
+        self._files.rewrite("query", {name: getattr(query, name) for name in TOLD})
 
-    def query(self) -> QueryVitals | None:
+    def told(self) -> QueryVitals | None:
         """What the query last told of its batches; None where it never did."""
         told = self._files.read("query")
         return None if told is None else QueryVitals(**told)
+
+    def tell_alive(self, sign: Sign) -> None:
+        self._files.write("alive", asdict(sign))
+
+    def sign(self) -> Sign | None:
+        """The query's last sign of life; None where it gives none, as older versions do not."""
+        told = self._files.read("alive")
+        return None if told is None else Sign(**told)
+
+    def query(self, now: int | None = None) -> QueryVitals | None:
+        """What is to be thought of what the query last told, by default now."""
+        told = self.told()
+        now = RealClock().now() if now is None else now
+        return None if told is None else told.judged(self.sign(), now)
 
     def assume(
         self,

@@ -88,7 +88,7 @@ class _Collected(Collector):
             batches.add_metric([self._flow], query.batches)
             seconds = self._gauge("batch_seconds", "How long its last batch took.")
             seconds.add_metric([self._flow], query.seconds)
-            running = self._gauge("running", "Whether it runs, as far as it has told.")
+            running = self._gauge("running", "Whether it runs, and has been heard of lately.")
             running.add_metric([self._flow], query.running)
             yield from (batches, seconds, running)
         if lag is not None:

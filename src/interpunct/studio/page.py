@@ -279,7 +279,8 @@ class Page:
             chips += [_chip("batch", f"{now.query.batches:,}", "batches"),
                       _chip("took", f"{now.query.seconds * 1000:.0f} ms", "took")]  # fmt: skip
             if not now.query.running:
-                chips.append('<span class="bad" id="ended">has ended</span>')
+                ended = "not heard of: killed?" if now.query.silent else "has ended"
+                chips.append(f'<span class="bad" id="ended">{ended}</span>')
         lag = "–" if now.lag is None else f"{now.lag / 1e6:.1f} s"
         if merges:  # what it makes is told by its panel
             return f'<div class="chips">{"".join([*chips, _chip("out behind", lag, "lag")])}</div>'
