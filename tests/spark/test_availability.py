@@ -131,16 +131,17 @@ def committed(home: Home, name: str) -> int:
 
 
 def all_read(home: Home) -> bool:
-    """Whether the merger has read every file there is, and finished those batches."""
+    """Whether the merger has read every file there is, and finished those batches: Spark notes the
+    files of a batch first, then that it begins, then that it is done."""
     checkpoint = home.path / "merger" / "checkpoint"
     logs = [p for p in (checkpoint / "sources" / "0").glob("*") if p.name[0].isdigit()]
     seen = {e["path"] for p in logs for e in map(json.loads, p.read_text().splitlines()[1:])}
     files = list((home.path / "elements").glob("*/[!.]*.parquet"))
-    newest = [
-        max((int(p.name) for p in (checkpoint / log).glob("*") if p.name.isdigit()), default=-1)
-        for log in ("offsets", "commits")
-    ]
-    return len(seen) == len(files) and newest[0] == newest[1]
+    noted, begun, done = (
+        max((int(p.stem) for p in (checkpoint / log).glob("*") if p.stem.isdigit()), default=-1)
+        for log in ("sources/0", "offsets", "commits")
+    )
+    return len(seen) == len(files) and noted <= begun == done
 
 
 def wait(home: Home, until: Callable[[], bool], *processes: subprocess.Popen[bytes]) -> None:
