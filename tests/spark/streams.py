@@ -77,7 +77,7 @@ class Delivered:
         for name, seen in (m for p in self.progress for m in p["observedMetrics"].items()):
             stream, late, _ = name.rpartition(" late ")
             if late:
-                found[stream] = found.get(stream, 0) + (seen["late"] or 0)
+                found[stream] = found.get(stream, 0) + seen["late"]
         return found
 
 

@@ -181,7 +181,8 @@ class _Branch:
         release = _Release(self.time, self.skew, arrow_schema(marked))
         wanted = F.col("stream").isin(f"{SINK}{_RELEASED}", f"{BEAT}{_RELEASED}")
         late = F.when(F.col("stream") == f"{LATE}{self.name}", F.col("rows")).otherwise(0)
-        counted = leaving.observe(f"{self.called} late {unique}", F.sum(late).alias("late"))
+        number = F.coalesce(F.sum(late), F.lit(0)).alias("late")
+        counted = leaving.observe(f"{self.called} late {unique}", number)
         rows = counted.filter(wanted).select("greatest", "page").mapInArrow(release, marked)
         milliseconds = -(-self.skew // 1000)  # Spark counts in these; rounded up it drops nothing
         seen = F.max(_quoted(self.time)).alias("greatest")
