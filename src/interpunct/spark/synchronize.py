@@ -72,7 +72,8 @@ class Frames(tuple[DataFrame, ...]):
         if not isinstance(key, str):
             return super().__getitem__(key)
         if key not in self.names:
-            raise FlowError("synchronize", f"one of {', '.join(self.names)}", key, "names=(…)")
+            known = ", ".join(self.names)
+            raise FlowError("synchronize", f"one of {known}", key, "They are called so by names=…")
         return super().__getitem__(self.names.index(key))
 
 
