@@ -92,11 +92,9 @@ class Channel:
         """The sinks that were announced; none as long as the query was never started."""
         return sorted(self._files.read("sinks") or ())
 
-    def parse(self, sink: str, text: str, *, lasting: Length | None = None) -> Feedback:
-        """Feedback for a sink of the query, judged without regard to what was said before; with
-        `lasting` it ends so long after what the sink has reached."""
-        reached = START_OF_TIME if lasting is None else self.reached().get(sink, START_OF_TIME)
-        return judged(self._voice(sink), sink, text, reached=reached, lasting=lasting)
+    def parse(self, sink: str, text: str) -> Feedback:
+        """Feedback for a sink of the query, judged without regard to what was said before."""
+        return judged(self._voice(sink), sink, text)
 
     def hand_in(
         self,
