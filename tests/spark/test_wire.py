@@ -42,7 +42,7 @@ NAMES = st.sampled_from(["map", "two words", 'quo"te', "[1]"])
 def test_notes_say_what_the_rows_said_and_pages_keep_their_names(rows: list[Row]) -> None:
     """Also of rows that came through an earlier stage, as Spark gives them to the last."""
     for given_rows in (rows, passing(to_pandas(rows))):
-        left = to_leaving(given_rows)
+        left = to_leaving(given_rows).to_pandas()
         told = Told([Note.of(text) for text in left["stream"]])
         pages = [r.stream for r in rows if r.page is not None and r.stream.startswith(LATE)]
         assert left["stream"][left["page"].notna()].to_list() == pages

@@ -1,4 +1,4 @@
-"""Ingest: the tuples of one task become one page per lane, with facts for all lanes.
+"""Ingest: the tuples of one task become pages for the lanes, with facts for all of them.
 
 Tuples that are surely in time go through the stateless prefix here, and are aggregated in part
 where an aggregate follows; the rest, and all of them when there is no hint what is late, are sent
@@ -18,7 +18,6 @@ from interpunct.engine.lane import through_prefix
 from interpunct.engine.lane_source import Facts
 from interpunct.flow.graph import Graph
 from interpunct.flow.pushdown import Prefix
-from interpunct.model.page import Page
 from interpunct.model.schema import Schema, TimeKind
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.clock import RealClock
@@ -26,7 +25,7 @@ from interpunct.progress.spread import Spread
 from interpunct.progress.timestamps import TimeSpec
 from interpunct.spark.assumed import Assumed, Unread
 from interpunct.spark.hints import Hint, Hints, current_batch
-from interpunct.spark.lanes import lane_of
+from interpunct.spark.outgoing import Outgoing
 from interpunct.spark.rows import to_frame
 from interpunct.spark.warm import freeze_once
 from interpunct.spark.wire import END, MADE, RAW, SKIPPED, Row, to_batch
@@ -78,30 +77,32 @@ class Ingest:
         made: list[Counter[str]] = [Counter() for _ in self.targets]
         hint = self._hint()
         learns, spreads = isinstance(self.time.bounds, Adaptive), list[Spread]()
-        entering: list[list[pl.DataFrame]] = [[] for _ in self.targets]
-        raw: list[list[pl.DataFrame]] = [[] for _ in self.targets]
+        sure = [self._outgoing(t.stage, self.source, t.entry_keys) for t in self.targets]
+        doubtful = [self._outgoing(t.stage, RAW + self.source, t.keys) for t in self.targets]
         for frame in frames:
             if isinstance(frame, Unread):
                 seen.add(frame.rows, frame.greatest, frame.least)
                 skipped = [n + frame.rows for n in skipped]
                 continue
-            ticks = self._ticks(frame)
-            seen.add(frame.height, _as_int(ticks.max()), _as_int(ticks.min()))
-            if learns and ticks.count():
-                spreads.append(Spread.of(ticks.drop_nulls().to_numpy()))
+            times = self._times(frame)
+            seen.add(frame.height, times.greatest, times.least)
+            if learns and times.greatest is not None:
+                spreads.append(Spread.of(times.believable.drop_nulls().to_numpy()))
             for number, (target, without) in enumerate(zip(self.targets, assumed, strict=True)):
                 wanted = without.wanted(frame, target.keys) if without else frame
                 skipped[number] += frame.height - wanted.height
-                sure, doubtful = self._divided(wanted, hint)
-                if doubtful.height:
-                    raw[number].append(doubtful)
-                if sure.height:
-                    rows = through_prefix(self.graph, target.prefix, sure, made[number])
-                    entering[number].append(rows)
+                in_time, others = self._divided(wanted, times, hint)
+                doubtful[number].add(others)
+                if in_time.height:
+                    rows = through_prefix(self.graph, target.prefix, in_time, made[number])
+                    sure[number].add(rows)
+            full = [row for pages in (*sure, *doubtful) for row in pages.full()]
+            if full:
+                yield to_batch(full)
         if seen.rows:
             behind = Spread.merged(spreads).behind if spreads else None
-            pages = self._rows(seen, behind, raw, entering)
-            yield to_batch([*pages, *self._counted(skipped, made)])
+            rest = [row for pages in (*sure, *doubtful) for row in pages.rest()]
+            yield to_batch([*self._told(seen, behind), *rest, *self._counted(skipped, made)])
         if last:
             stages = [target.stage for target in self.targets]
             yield to_batch([Row(n, s, END + self.source) for s in stages for n in self.lane_ids])
@@ -140,57 +141,59 @@ class Ingest:
             return None
         return self.hints.read(self.targets[0].stage, batch - 1).get(self.source)
 
-    def _divided(self, frame: pl.DataFrame, hint: Hint | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def _outgoing(self, stage: int, stream: str, keys: tuple[str, ...]) -> Outgoing:
+        return Outgoing(stage, stream, keys, self.lane_ids)
+
+    def _times(self, frame: pl.DataFrame) -> _Times:
+        """Of the times that make sense those count that may move time: not those absurdly in the
+        future."""
+        if self.schema.time is None:
+            return _Times(None, None, pl.Series(dtype=pl.Int64), whole=False)
+        low, high = self.schema.time_range
+        limit = self.time.believable(RealClock().now())
+        ticks = self.schema.ticks(frame)
+        least, greatest = _as_int(ticks.min()), _as_int(ticks.max())
+        if least is None or greatest is None:
+            return _Times(None, None, ticks, whole=False)
+        if low <= least and greatest <= (high if limit is None else min(high, limit)):
+            return _Times(least, greatest, ticks, whole=not ticks.null_count())
+        sound = ticks.filter(ticks.is_between(low, high if limit is None else min(high, limit)))
+        return _Times(_as_int(sound.min()), _as_int(sound.max()), sound, whole=False)
+
+    def _divided(
+        self, frame: pl.DataFrame, times: _Times, hint: Hint | None
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Tuples that are surely in time, and those the lanes must look at."""
         if self.time.kind is TimeKind.LATENT:
             return frame, frame.clear()
         if self.time.kind is TimeKind.INTERNAL or hint is None:
             return frame.clear(), frame
         since = max(hint.given, hint.greatest - 1) if self.time.ordered else hint.given
-        low, high = self.schema.time_range
-        ticks = self.schema.ticks(frame)
-        sure = ticks.is_between(max(low, since + 1), high).fill_null(value=False)
-        if sure.all():
+        if times.whole and times.least is not None and times.least > since:
             return frame, frame.clear()
+        low, high = self.schema.time_range
+        sure = self.schema.ticks(frame).is_between(max(low, since + 1), high).fill_null(value=False)
         return frame.filter(sure), frame.filter(~sure)
 
-    def _ticks(self, frame: pl.DataFrame) -> pl.Series:
-        """The times that make sense, and may move time: not those absurdly in the future."""
-        if self.schema.time is None:
-            return pl.Series(dtype=pl.Int64)
-        low, high = self.schema.time_range
-        limit = self.time.believable(RealClock().now())
-        high = high if limit is None else min(high, limit)
-        ticks = self.schema.ticks(frame)
-        least, greatest = _as_int(ticks.min()), _as_int(ticks.max())
-        if least is None or greatest is None or (least >= low and greatest <= high):
-            return ticks
-        return ticks.filter(ticks.is_between(low, high))
-
-    def _rows(
-        self,
-        seen: Facts,
-        behind: bytes | None,
-        raw: list[list[pl.DataFrame]],
-        entering: list[list[pl.DataFrame]],
-    ) -> Iterator[Row]:
+    def _told(self, seen: Facts, behind: bytes | None) -> Iterator[Row]:
+        """What was seen of the whole stream, for every lane."""
+        facts = (seen.rows, seen.greatest, seen.least)
         for stage in self.listeners:
             for lane in self.lane_ids:
-                yield Row(lane, stage, self.source, 0, seen.rows, seen.greatest, seen.least)
-        for target, frames, doubtful in zip(self.targets, entering, raw, strict=True):
-            mine = self._pages(pl.concat(frames), target.entry_keys) if frames else {}
-            theirs = self._pages(pl.concat(doubtful), target.keys) if doubtful else {}
+                yield Row(lane, stage, self.source, 0, *facts)
+        for target in self.targets:
             for lane in self.lane_ids:
-                facts = (seen.rows, seen.greatest, seen.least, behind)
-                yield Row(lane, target.stage, self.source, 0, *facts, mine.get(lane))
-                if lane in theirs:
-                    yield Row(lane, target.stage, RAW + self.source, page=theirs[lane])
+                yield Row(lane, target.stage, self.source, 0, *facts, behind)
 
-    def _pages(self, frame: pl.DataFrame, keys: tuple[str, ...]) -> dict[int, bytes]:
-        """A page for each lane that gets tuples."""
-        lanes = lane_of(frame, keys, len(self.lane_ids))
-        parts = ((n, frame.filter(lanes == i)) for i, n in enumerate(self.lane_ids))
-        return {n: Page(Schema.of_frame(p), p).to_ipc(self.source) for n, p in parts if p.height}
+
+@dataclass(frozen=True)
+class _Times:
+    """The times of a frame: the least and greatest that may move time, and those that may."""
+
+    least: int | None
+    greatest: int | None
+    believable: pl.Series
+    whole: bool  # whether they are all there are: every tuple has a time that makes sense
 
 
 def _as_int(value: object) -> int | None:

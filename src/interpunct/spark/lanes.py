@@ -60,16 +60,21 @@ def lane_of(frame: pl.DataFrame, keys: Sequence[str], lanes: int) -> pl.Series:
         return pl.Series("lane", np.zeros(frame.height, np.uint32))
     mixed = np.zeros(frame.height, np.uint64)
     for key in keys:
-        mixed = _mix(mixed ^ _words(frame.get_column(key)))
-    scaled = (mixed >> np.uint64(32)) * np.uint64(lanes) >> np.uint64(32)
-    return pl.Series("lane", scaled.astype(np.uint32))
+        mixed ^= _words(frame.get_column(key))
+        _mix(mixed)
+    mixed >>= np.uint64(32)
+    mixed *= np.uint64(lanes)
+    mixed >>= np.uint64(32)
+    return pl.Series("lane", mixed.astype(np.uint32))
 
 
-def _mix(x: _Words) -> _Words:
-    """The splitmix64 finaliser."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+def _mix(x: _Words) -> None:
+    """The splitmix64 finaliser, in place."""
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
 
 
 def _words(column: pl.Series) -> _Words:
@@ -77,8 +82,11 @@ def _words(column: pl.Series) -> _Words:
     dtype = column.dtype
     if dtype.is_float():
         values = column.cast(pl.Float64).fill_null(0.0).to_numpy()
-        values = np.where(values == 0.0, 0.0, values)  # one zero
-        words = np.where(np.isnan(values), np.nan, values).view(np.uint64)  # one NaN
+        values = values + 0.0  # one zero: −0.0 + 0.0 is 0.0
+        unequal = np.isnan(values)
+        if unequal.any():
+            values[unequal] = np.nan  # one NaN
+        words = values.view(np.uint64)
     elif isinstance(dtype, pl.String | pl.Binary | pl.Decimal):
         words = _text_words(column if isinstance(dtype, pl.Binary) else column.cast(pl.String))
     else:

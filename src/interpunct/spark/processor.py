@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from interpunct.engine.lane import Lane, LaneBatch, LaneOutput, Said
@@ -18,7 +19,7 @@ from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
 from interpunct.spark.program import Program
 from interpunct.spark.quiet import QuietProcessor
-from interpunct.spark.rows import as_rows
+from interpunct.spark.rows import AT_ONCE, as_rows, to_spark
 from interpunct.spark.state import KEY, VALUE, SparkState
 from interpunct.spark.warm import Warm, freeze_once
 from interpunct.spark.wire import (
@@ -30,6 +31,7 @@ from interpunct.spark.wire import (
     FEEDBACK,
     IDLE,
     LATE,
+    LEAVING,
     MADE,
     OUT,
     PROOF,
@@ -77,7 +79,7 @@ class LaneProcessor(QuietProcessor):
         mine = arrived["stage"] == self._stage
         if not mine.all():
             others = arrived.loc[~mine, COLUMNS]
-            yield self._to_leave(passing(others)) if self._last else others
+            yield from self._to_leave([], passing(others)) if self._last else [others]
         if not mine.any():
             return
         batch = self._batch(arrived[mine])
@@ -90,16 +92,18 @@ class LaneProcessor(QuietProcessor):
             state.put(COUNTS, vitals.counts())
             self._leave_hints(self._program.hints, lane_id, lane, vitals)
         _warm.keep(place, lane, state)
-        leaving = []
+        pieces, leaving = list[pl.DataFrame](), list[Row]()
         if self._direct is not None:
-            name, schema = self._direct
+            name, _ = self._direct
             frame = output.sinks.pop(name.removeprefix(SINK), None)
             if frame is not None and frame.height:
                 leaving.append(Row(lane_id, OUT, name, rows=frame.height))
-                yield from as_rows(frame, schema)
+                pieces += frame.iter_slices(AT_ONCE)
         leaving += self._leaving(lane_id, output)
-        if leaving:
-            yield self._to_leave(leaving) if self._last else to_pandas(leaving)
+        if self._last:
+            yield from self._to_leave(pieces, leaving)
+        elif leaving:
+            yield to_pandas(leaving)
 
     def close(self) -> None:
         """State is Spark's; there is nothing to close."""
@@ -176,10 +180,15 @@ class LaneProcessor(QuietProcessor):
 
     # Out --------------------------------------------------------------------------------------
 
-    def _to_leave(self, rows: list[Row]) -> pd.DataFrame:
-        """Pages and notes, with nothing in the columns for rows, if there are some."""
-        names = () if self._direct is None else self._direct[1].names
-        return to_leaving(rows).assign(**dict.fromkeys(map(row_column, names)))
+    def _to_leave(self, pieces: list[pl.DataFrame], rows: list[Row]) -> Iterator[pd.DataFrame]:
+        """Tuples in columns of their own; below the last of them, pages and notes."""
+        schema = None if self._direct is None else self._direct[1]
+        columns = [*LEAVING, *map(row_column, () if schema is None else schema.names)]
+        tuples = (as_rows(piece, schema) for piece in pieces if schema is not None)
+        for _ in pieces[:-1]:
+            yield to_spark(next(tuples), columns=columns)
+        if pieces or rows:
+            yield to_spark(*tuples, to_leaving(rows), columns=columns)
 
     def _leaving(self, lane_id: int, output: LaneOutput) -> Iterator[Row]:
         for name, frame in output.sinks.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType, _parse_datatype_string
 
 from interpunct.model.errors import SchemaError
 from interpunct.model.schema import CARRIED, Schema
-from interpunct.spark.wire import LEAVING, WIRE_ARROW, row_column
+from interpunct.spark.wire import row_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,21 +35,21 @@ def to_batches(frame: pl.DataFrame, target: pa.Schema) -> list[pa.RecordBatch]:
     return batches
 
 
-def as_rows(frame: pl.DataFrame, schema: Schema) -> Iterator[pd.DataFrame]:
-    """Tuples that leave the last stage as rows. Arrow columns all the way: no value becomes a
-    Python object."""
-    renamed = frame.rename({name: row_column(name) for name in schema.names})
-    yield from map(_as_rows, renamed.iter_slices(AT_ONCE))
+def as_rows(frame: pl.DataFrame, schema: Schema) -> pa.Table:
+    """Tuples that leave the last stage as rows, in the columns for that."""
+    return frame.rename({name: row_column(name) for name in schema.names}).rechunk().to_arrow()
 
 
-def _as_rows(frame: pl.DataFrame) -> pd.DataFrame:
+def to_spark(*tables: pa.Table, columns: Sequence[str]) -> pd.DataFrame:
+    """Tables, one below the other, as a stateful operator gives them to Spark; what a table has no
+    column for is null. Arrow columns all the way: no value becomes a Python object."""
     import pandas as pd
 
-    table = frame.rechunk().to_arrow().combine_chunks()  # PySpark takes one chunk a column
-    for name in LEAVING:
-        field = WIRE_ARROW.field(name)
-        table = table.append_column(field, pa.nulls(table.num_rows, field.type))
-    rows: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    whole = pa.concat_tables(tables, promote_options="default").combine_chunks()
+    for name in columns:
+        if name not in whole.column_names:
+            whole = whole.append_column(name, pa.nulls(whole.num_rows))
+    rows: pd.DataFrame = whole.to_pandas(types_mapper=pd.ArrowDtype)  # PySpark takes one chunk each
     return rows
 
 

@@ -116,18 +116,17 @@ class Note:
         return cls(*json.loads(text)) if text.startswith("[") else cls(text, rows=1)
 
 
-def to_leaving(rows: Iterable[Row]) -> pd.DataFrame:
-    """Rows as the last stage gives them to Spark: pages by their names, and notes."""
-    import pandas as pd
-
-    left: list[tuple[str, bytes | None]] = []
+def to_leaving(rows: Iterable[Row]) -> pa.Table:
+    """Rows as they leave the last stage: pages by their names, and notes."""
+    streams, pages = list[str](), list[bytes | None]()
     for r in rows:
-        if r.page is not None and not r.stream.startswith(FEEDBACK):
-            left.append((r.stream, r.page))
-            continue
-        words = None if r.page is None else bytes(r.page).decode()
-        left.append((str(Note(r.stream, r.sender, r.rows, r.greatest, words)), None))
-    return pd.DataFrame(left, columns=LEAVING)
+        page = r.page is not None and not r.stream.startswith(FEEDBACK)
+        words = None if page or r.page is None else bytes(r.page).decode()
+        note = Note(r.stream, r.sender, r.rows, r.greatest, words)
+        streams.append(r.stream if page else str(note))
+        pages.append(r.page if page else None)
+    fields = [WIRE_ARROW.field(name) for name in LEAVING]
+    return pa.table([streams, pages], schema=pa.schema(fields))
 
 
 def passing(frame: pd.DataFrame) -> list[Row]:

@@ -1,0 +1,53 @@
+"""Tuples on their way from a task to the lanes, in pages that leave as they fill.
+
+A page crosses the shuffle as one value, which Spark copies half a dozen times; what fits a core's
+cache is copied there, and the lanes' share of one piece is on its way while the next is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from interpunct.model.page import Page
+from interpunct.model.schema import Schema
+from interpunct.spark.lanes import lane_of
+from interpunct.spark.wire import Row
+
+FULL = 50_000  # tuples of a page
+
+
+@dataclass
+class Outgoing:
+    """What one task sends to the lanes of a stage under one name."""
+
+    stage: int
+    stream: str
+    keys: Sequence[str]  # attributes that choose the lane
+    lane_ids: Sequence[int]
+    _waiting: list[pl.DataFrame] = field(default_factory=list)
+    _rows: int = 0
+
+    def add(self, frame: pl.DataFrame) -> None:
+        if frame.height:
+            self._waiting.append(frame)
+            self._rows += frame.height
+
+    def full(self) -> Iterator[Row]:
+        """The pages of what waits, once there is about one for each lane."""
+        return self.rest() if self._rows >= FULL * len(self.lane_ids) else iter(())
+
+    def rest(self) -> Iterator[Row]:
+        """The pages of all that waits."""
+        if not self._waiting:
+            return
+        frame = pl.concat(self._waiting)
+        self._waiting, self._rows = [], 0
+        schema = Schema.of_frame(frame)
+        lanes = lane_of(frame, self.keys, len(self.lane_ids))
+        for index, lane in enumerate(self.lane_ids):
+            for part in frame.filter(lanes == index).iter_slices(FULL):
+                page = Page(schema, part).to_ipc(self.stream)
+                yield Row(lane, self.stage, self.stream, page=page)
