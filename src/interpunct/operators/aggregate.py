@@ -64,7 +64,7 @@ class Aggregate(Operator):
         super().__init__(name, [stream], outputs, mapping, state)
         self._aggregates = dict(aggregates)
         self._windows, self._by = windows, list(by)
-        self._partials = Partials(stream.schema, PANE, by, aggregates)
+        self._partials = Partials(stream.schema, PANE, windows.pane, by, aggregates)
         self._panes = Shelf(self.state, "pane", self._partials.schema)
         self._compacted: dict[int, int] = {}
         self._closing = Closing(self.state, PANE, by, stream.schema, schema)
@@ -80,8 +80,7 @@ class Aggregate(Operator):
 
     def partial_rows(self, frame: pl.DataFrame) -> pl.DataFrame:
         """What tuples come to in part; a function of the tuples alone, so it can run elsewhere."""
-        pane = self._windows.pane_of(self.inputs[0].schema.ticks_expr()).alias(PANE)
-        return self._partials.of_tuples(frame, pane)
+        return self._partials.of_tuples(frame)
 
     def on_partial_rows(self, rows: pl.DataFrame) -> Emission:
         """Partial rows made elsewhere, of tuples that are known to be in time."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from interpunct.model.expression import Aggregate
@@ -25,9 +26,15 @@ class Partials:
     """`keys` are the pane and the groups; the pane is computed from each tuple's time."""
 
     def __init__(
-        self, schema: Schema, pane: str, by: Sequence[str], aggregates: Mapping[str, Aggregate]
+        self,
+        schema: Schema,
+        pane: str,
+        length: int,
+        by: Sequence[str],
+        aggregates: Mapping[str, Aggregate],
     ) -> None:
-        self._input, self._pane, self._by = schema, pane, list(by)
+        """Panes of this `length` begin at its multiples, and are called `pane`."""
+        self._input, self._pane, self._length, self._by = schema, pane, length, list(by)
         self._keys = [pane, *by]
         self._aggregates = dict(aggregates)
         self.combinable = all(a.parts is not None for a in aggregates.values())
@@ -42,15 +49,17 @@ class Partials:
 
     def _schema(self) -> Schema:
         """The schema of partial rows, as stored."""
-        empty = self.of_tuples(self._input.empty(), pl.lit(0, pl.Int64).alias(self._pane))
+        empty = self.of_tuples(self._input.empty())
         return Schema(tuple(Attribute(n, ddl_type(t), t) for n, t in empty.schema.items()))
 
-    def of_tuples(self, frame: pl.DataFrame, pane: pl.Expr) -> pl.DataFrame:
+    def of_tuples(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Partial rows of a page's tuples."""
+        ticks = self._input.ticks_expr()
+        pane = (ticks // self._length * self._length).alias(self._pane)
         if not self.combinable:
             return frame.select(pane, *self._by, *self._raw)
         parts = [part.partial.alias(column) for column, part in self._parts]
-        runs = _runs(frame, pane) if self._by else []
+        runs = self._runs(frame) if self._by else []
         if not runs:
             return frame.group_by(pane, *self._by).agg(parts)
         return pl.concat(
@@ -59,6 +68,31 @@ class Partials:
             .select(pl.lit(start, pl.Int64).alias(self._pane), pl.all())
             for start, run in runs
         )
+
+    def _runs(self, frame: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
+        """The runs of tuples that share a pane, with its start; none where they are short."""
+        if frame.height < LONG:
+            return []
+        ticks = self._input.ticks(frame)
+        cuts = self._cuts(ticks)
+        if (len(cuts) + 1) * LONG > frame.height:
+            return []
+        ends = [0, *cuts.tolist(), frame.height]
+        return [
+            (int(ticks[begin]) // self._length * self._length, frame.slice(begin, end - begin))
+            for begin, end in pairwise(ends)
+        ]
+
+    def _cuts(self, ticks: pl.Series) -> npt.NDArray[np.intp]:
+        """Where another pane begins than that of the tuple before; of tuples in order, with few
+        panes from first to last, that is looked up."""
+        times, length = ticks.to_numpy(), self._length
+        first, last = int(times[0]) // length, int(times[-1]) // length
+        if ticks.is_sorted() and (last - first) * LONG <= len(times):
+            starts = np.arange(first + 1, last + 1, dtype=np.int64) * length
+            return np.unique(np.searchsorted(times, starts))
+        panes = times // length
+        return np.flatnonzero(panes[1:] != panes[:-1]) + 1
 
     def combine(self, rows: pl.DataFrame) -> pl.DataFrame:
         """One partial row per pane and group, from any number of them in stream order."""
@@ -85,15 +119,3 @@ class Partials:
             assert aggregate.finish is not None
             finished.append(aggregate.finish(columns).cast(aggregate.dtype).alias(name))
         return finished
-
-
-def _runs(frame: pl.DataFrame, pane: pl.Expr) -> list[tuple[int, pl.DataFrame]]:
-    """The runs of tuples that share a pane, with its start; none where they are short."""
-    if frame.height < LONG:
-        return []
-    panes = frame.select(pane).to_series().to_numpy()
-    cuts = np.flatnonzero(panes[1:] != panes[:-1]) + 1
-    if (len(cuts) + 1) * LONG > frame.height:
-        return []
-    ends = [0, *cuts.tolist(), frame.height]
-    return [(int(panes[begin]), frame.slice(begin, end - begin)) for begin, end in pairwise(ends)]

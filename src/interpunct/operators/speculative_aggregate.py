@@ -72,7 +72,7 @@ class SpeculativeAggregate(Operator):
         mapping = _element_map(stream.schema, by, aggregates)
         super().__init__(name, [stream], [output], mapping, state)
         self._windows, self._by = windows, list(by)
-        self._partials = Partials(stream.schema, PANE, by, aggregates)
+        self._partials = Partials(stream.schema, PANE, windows.pane, by, aggregates)
         self._panes = Shelf(self.state, "pane", self._partials.schema)
         self._shown = Shelf(self.state, "shown", self._results)
         self._record = Record(self.state, "out", {"heard": START_OF_TIME, "given": START_OF_TIME})
@@ -81,8 +81,7 @@ class SpeculativeAggregate(Operator):
 
     def on_page(self, port: int, page: Page) -> Emission:
         del port
-        pane = self._windows.pane_of(self.inputs[0].schema.ticks_expr()).alias(PANE)
-        emission = self._revised(self._still_open(self._partials.of_tuples(page.frame, pane)))
+        emission = self._revised(self._still_open(self._partials.of_tuples(page.frame)))
         if self.inputs[0].properties.ordered:
             heard = int(self.inputs[0].schema.ticks(page.frame)[-1]) - 1
             emission.extend(self._advance(max(heard, self._record["heard"])))

@@ -48,10 +48,6 @@ class Windows:
     def tumbling(self) -> bool:
         return self.size == self.slide
 
-    def pane_of(self, ticks: pl.Expr) -> pl.Expr:
-        """The start of the pane a tuple falls into."""
-        return ticks // self.pane * self.pane
-
     def closed_by(self, heartbeat: int) -> int:
         """The start of the last window that ends at or before what the heartbeat covers."""
         if heartbeat >= END_OF_TIME:

@@ -30,7 +30,7 @@ from interpunct.spark.rows import to_frame
 from interpunct.spark.warm import freeze_once
 from interpunct.spark.wire import END, MADE, RAW, SKIPPED, Row, to_batch
 
-CHUNK = 250_000  # tuples taken through the prefix at once, while more of them are on their way
+CHUNK = 100_000  # tuples taken through the prefix at once: few enough to stay in a core's cache
 
 
 @dataclass(frozen=True)
