@@ -246,6 +246,19 @@ def test_programs_and_collectors_are_told_of_silence(killed: Path) -> None:
     assert "interpunct_lag_seconds" not in metrics
 
 
+def test_no_source_was_heard_of_after_the_query_was(killed: Path) -> None:
+    """A batch may be under way when a query is killed that had said for a while only that it is
+    alive: its lanes have told of it, and it has not."""
+    hints = Hints(f"{killed}/interpunct")
+    hints.report(0, 3, Vitals(sources={"a": SourceVitals(heard=122 * SECOND)}))
+    shown = runner.invoke(app, ["status", str(killed)], env={"COLUMNS": "200"}).stdout
+    assert shown.startswith("The query has not been heard of since 1970-01-01 00:02:02:")
+    rows = [[c.strip() for c in line.strip("│").split("│")] for line in shown.splitlines()]
+    assert next(row[2] for row in rows if row[0] == "a") == "1970-01-01 00:02:02"
+    told = json.loads(runner.invoke(app, ["status", str(killed), "--json"]).stdout)
+    assert told["query"]["heard"] == told["sources"]["a"]["heard"] == "1970-01-01T00:02:02+00:00"
+
+
 def test_a_query_that_has_just_been_heard_of_runs(killed: Path) -> None:
     alive = RealClock().now()
     Hints(f"{killed}/interpunct").tell_alive(Sign(alive))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from pyspark import TaskContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 import interpunct as ip
 from interpunct.engine.lane import LaneBatch, LaneOutput
@@ -17,6 +20,7 @@ from interpunct.flow.builder import FlowBuilder
 from interpunct.model.errors import FlowError, SchemaError
 from interpunct.operators.state import DictState
 from interpunct.progress.timestamps import external
+from interpunct.spark import refusal
 from interpunct.spark.synchronizing import HELD, Synchronizing
 from tests.spark.streams import SECOND, T0, frame, read, run, steady, write
 
@@ -145,3 +149,48 @@ def test_another_number_of_lanes_is_refused_in_the_users_own_words(
         run(rows, tmp_path / "check")
     told = str(refused.value)
     assert "synchronize: expected what its checkpoint was made with, got lanes: was '2'" in told
+    assert "interpunct/spark" not in told  # no trace of calls of ours
+
+
+def test_another_time_is_refused_in_the_first_line_of_the_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write(tmp_path / "a", [A[0]])
+    started(spark, tmp_path, time="ts").awaitTermination()
+    write(tmp_path / "a", [A[1]], first=1)
+    with pytest.raises(StreamingQueryException) as refused:
+        started(spark, tmp_path, time="at").awaitTermination()
+    told = str(refused.value)
+    said = "synchronize: expected what its checkpoint was made with, got time: was 'ts', is 'at'"
+    assert said in told.splitlines()[0]
+    assert "Traceback" not in told
+
+
+def started(spark: SparkSession, folder: Path, time: str) -> StreamingQuery:
+    """A job over two columns of times, of which one is the time."""
+    rows = read(spark, folder / "a").withColumn("at", F.col("ts"))
+    (rows,) = ip.synchronize(rows, time=time, bounds=BOUNDS)
+    writer = rows.writeStream.format("noop").trigger(availableNow=True)
+    return writer.option("checkpointLocation", str(folder / "check")).start()
+
+
+# Refusals ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("context", "error", "hidden"),
+    [
+        (object(), FlowError("synchronize", "a", "b", "c"), True),
+        (object(), ValueError("a fault"), False),
+        (None, FlowError("synchronize", "a", "b", "c"), False),
+    ],
+)
+def test_calls_are_hidden_of_refusals_by_workers_alone(
+    monkeypatch: pytest.MonkeyPatch, context: object, error: Exception, hidden: bool
+) -> None:
+    monkeypatch.setattr(TaskContext, "_taskContext", context)
+    found: dict[str, str] = {}
+    monkeypatch.setattr(refusal, "os", SimpleNamespace(environ=found))
+    with pytest.raises(type(error)), refusal.refusing():
+        raise error
+    assert found == ({refusal.HIDE: "1"} if hidden else {})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
-from interpunct.engine.vitals import PATIENCE, QueryVitals, Sign
+from interpunct.engine.vitals import PATIENCE, QueryVitals, Sign, SourceVitals, Vitals
 from interpunct.spark.hints import Hints
 from interpunct.spark.reporter import PULSE, Reporter
 
@@ -98,6 +98,20 @@ def test_a_batch_that_was_done_is_a_sign_of_life(tmp_path: Path) -> None:
     assert hints.query(now=106 * SECOND) == QueryVitals(
         2, 100_000_000, 5.002, True, heard=105_002_000
     )
+
+
+def test_an_arrival_that_lanes_tell_of_is_a_sign_of_life(tmp_path: Path) -> None:
+    hints = Hints(str(tmp_path))
+    hints.tell_alive(Sign(103 * SECOND))
+    hints.tell_query(BATCH)
+    for lane, heard in enumerate((None, 108 * SECOND, 107 * SECOND)):
+        hints.report(0, lane, Vitals(sources={"cars": SourceVitals(heard=heard)}))
+    hints.report(1, 0, Vitals(sources={"bikes": SourceVitals(heard=106 * SECOND)}))
+    vitals, query = hints.seen(now=108 * SECOND + PATIENCE)
+    assert query == QueryVitals(2, 100_000_000, 5.002, True, heard=108 * SECOND)
+    assert vitals.heard == query.heard
+    gone = hints.query(now=108 * SECOND + PATIENCE + 1)
+    assert gone == QueryVitals(2, 100_000_000, 5.002, False, heard=108 * SECOND, silent=True)
 
 
 def test_a_query_that_told_its_end_is_not_silent(tmp_path: Path) -> None:

@@ -140,6 +140,11 @@ class Vitals:
         return Vitals(self.operators, sources, tuple(waiting))
 
     @property
+    def heard(self) -> int | None:
+        """When the source that was heard of last was; None where none ever was."""
+        return max((s.heard for s in self.sources.values() if s.heard is not None), default=None)
+
+    @property
     def skipped(self) -> int:
         """Tuples that feedback has spared somebody."""
         return sum(v.skipped for v in self.operators.values())
@@ -170,15 +175,16 @@ class QueryVitals:
     began: int  # µs of the clock
     seconds: float
     running: bool
-    heard: int | None = None  # when it last said that it is alive; None where it never does
+    heard: int | None = None  # when it was last known to be alive; None where it never says so
     silent: bool = False
 
-    def judged(self, sign: Sign | None, now: int) -> QueryVitals:
+    def judged(self, sign: Sign | None, arrival: int | None, now: int) -> QueryVitals:
         """What is to be thought of it at a moment, where this is its last sign of life; that a
-        batch was done is one as well."""
+        batch was done is one as well, and that lanes told of an arrival."""
         if sign is None:
             return self
-        heard = max(sign.at, self.began + round(self.seconds * 1e6))
+        done = self.began + round(self.seconds * 1e6)
+        heard = max(m for m in (sign.at, done, arrival) if m is not None)
         silent = self.running and now - heard > PATIENCE
         return replace(self, running=self.running and not silent, heard=heard, silent=silent)
 

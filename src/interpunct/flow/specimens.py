@@ -110,7 +110,7 @@ ENTRIES = (
         "nothing held matches",
         (ALL,),
         "With `in_order=False`, and for streams without time, tuples pass as they come and nothing "
-        "is held.",
+        "is held. `a.union(b, …)` is the same as `flow.union(a, b, …)`.",
     ),
     Entry("merge", FlowBuilder.merge, _named(lambda f: f.merge(_ordered(f, "a"), _ordered(f, "b"))),
           "as `union`", "as `union`", (ALL,)),

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -43,8 +43,9 @@ from interpunct.flow.nodes import (
     TimerNode,
     TupleWindowNode,
 )
+from interpunct.flow.words import meant
 from interpunct.model.durations import duration
-from interpunct.model.errors import FlowError, SchemaError
+from interpunct.model.errors import FlowError, SchemaError, WordError
 from interpunct.model.expression import aggregate, predicate, scalar
 from interpunct.model.schema import Schema
 from interpunct.operators.archive import Archive
@@ -200,6 +201,12 @@ class FlowStream:
         refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
         return self._then(JoinNode(name, refs, inputs, spec, thrifty, impatient))
 
+    def union(
+        self, *others: FlowStream, in_order: bool = True, name: str | None = None
+    ) -> FlowStream:
+        """This stream and others of its schema as one: what `flow.union` makes of them."""
+        return self.flow.union(self, *others, in_order=in_order, name=name)
+
     def duplicate(self, copies: int = 2, *, name: str | None = None) -> list[FlowStream]:
         """The same stream several times."""
         node = DuplicateNode(
@@ -320,6 +327,16 @@ class FlowStream:
             )  # fmt: skip
         properties = replace(self.stream.properties, **known)
         return self._then(DeclareNode(name, (self.ref,), (self.stream,), properties))
+
+    if not TYPE_CHECKING:  # for type checkers, what is not there is to stay an error
+
+        def __getattr__(self, word: str) -> Any:
+            """Asked only for what is not there: a word of PySpark is answered with ours."""
+            instead = meant(word)
+            if instead is None:
+                return self.__getattribute__(word)  # raises what it raised before
+            where = f"stream {str(self.ref)!r}"
+            raise WordError(where, "a word of streams", repr(word), f"Write {instead}.")
 
     def _then(self, node: Node) -> FlowStream:
         self.flow.add(node)

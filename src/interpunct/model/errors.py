@@ -46,6 +46,10 @@ class FlowError(InterpunctError):
     """A query graph that cannot be built or run."""
 
 
+class WordError(FlowError, AttributeError):
+    """A word that a stream has under another name; `hasattr` says that it has none."""
+
+
 class FeedbackError(InterpunctError):
     """Feedback that cannot be accepted from its sender."""
 

@@ -63,12 +63,22 @@ class Hints:
 
     def vitals(self, now: int | None = None) -> Vitals:
         """What the lanes of all stages last left, taken together; by default as of now."""
+        return self.seen(now)[0]
+
+    def query(self, now: int | None = None) -> QueryVitals | None:
+        """What is to be thought of what the query last told, by default now."""
+        return self.seen(now)[1]
+
+    def seen(self, now: int | None = None) -> tuple[Vitals, QueryVitals | None]:
+        """Both, from one look at the files: each is judged by the other."""
         parts: dict[int, list[Vitals]] = {}
         for name in self._files.names("vitals"):
             _, stage, lane = name.split("/")
             parts.setdefault(int(stage), []).append(self.reported(int(stage), int(lane)))
         now = RealClock().now() if now is None else now
-        return together(parts).since(lately(self.query(now), self.sign(), now))
+        lanes, told, sign = together(parts), self.told(), self.sign()
+        query = None if told is None else told.judged(sign, lanes.heard, now)
+        return lanes.since(lately(query, sign, now)), query
 
     def remember(self, stage: int, batch: int, described: bytes) -> None:
         """Leave what the lanes of a stage were made with, in the batch that first writes it."""
@@ -105,12 +115,6 @@ class Hints:
         """The query's last sign of life; None where it gives none, as older versions do not."""
         told = self._files.read("alive")
         return None if told is None else Sign(**told)
-
-    def query(self, now: int | None = None) -> QueryVitals | None:
-        """What is to be thought of what the query last told, by default now."""
-        told = self.told()
-        now = RealClock().now() if now is None else now
-        return None if told is None else told.judged(self.sign(), now)
 
     def assume(
         self,

@@ -111,7 +111,7 @@ def seen(checkpoint: str, now: int | None = None) -> Snapshot:
     hints = Hints(f"{checkpoint}/interpunct")
     reached, merge = Channel.of(checkpoint).reached(), MergeNotes(checkpoint).vitals()
     now = RealClock().now() if now is None else now
-    vitals, query = hints.vitals(now), hints.query(now)
+    vitals, query = hints.seen(now)
     return Snapshot(now, hints.outline(), vitals, query, reached, merge)
 
 

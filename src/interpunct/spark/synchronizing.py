@@ -25,6 +25,7 @@ from interpunct.operators.sort import Sort
 from interpunct.operators.source import source_schema
 from interpunct.operators.state import Scoped, State
 from interpunct.spark.program import Program
+from interpunct.spark.refusal import refusing
 
 HELD = "held"  # the operator with which rows wait
 _COLUMNS = "columns"  # the record of the columns that the rows in state have
@@ -46,6 +47,11 @@ class Synchronizing(Program):
         del stage  # there is one
         return {"time": str(self._source.time.attribute), "lanes": str(self.lanes)}
 
+    @refusing()
+    def check(self, stage: int, stored: bytes | None) -> bytes:
+        return super().check(stage, stored)
+
+    @refusing()
     def lane(self, stage: int, state: State) -> Lane:
         """The lane; if the job was another one before, with the rows that it held let in again."""
         schema = source_schema(self._source.raw, self._source.time)

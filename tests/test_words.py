@@ -1,0 +1,100 @@
+"""What a user of PySpark writes on a stream works, or is answered with the word that does."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import polars as pl
+import pytest
+
+import interpunct as ip
+from interpunct.flow.words import _MEANT
+from interpunct.model.errors import FlowError, WordError
+
+
+def two(flow: ip.Flow, ddl: str = "item bigint, ts bigint, price double") -> list[ip.FlowStream]:
+    spec = ip.external("ts", ordered=True)
+    return [flow.source(name, ddl, time=spec) for name in ("asks", "bids")]
+
+
+def united(by_stream: bool, **options: object) -> ip.Flow:
+    flow = ip.Flow("market")
+    a, b = two(flow)
+    c = flow.source("more", "item bigint, ts bigint, price double", ip.external("ts", ordered=True))
+    both = a.union(b, c, **options) if by_stream else flow.union(a, b, c, **options)  # type: ignore[arg-type]
+    flow.sink("out", both.where("price > 0"))
+    return flow
+
+
+@pytest.mark.parametrize("options", [{}, {"in_order": False}, {"name": "all"}])
+def test_the_union_of_a_stream_is_that_of_the_flow(options: dict[str, object]) -> None:
+    one, other = united(True, **options), united(False, **options)
+    assert one.explain() == other.explain()
+    assert ip.to_sql(one) == ip.to_sql(other)
+    assert ip.sql(ip.to_sql(one), name="market").explain() == one.explain()
+    rows = pl.DataFrame({"item": [1, 2], "ts": [1, 2], "price": [0.5, -1.0]})
+    feeds = dict.fromkeys(("asks", "bids", "more"), rows)
+    assert one.run(feeds, clock=ip.ScriptedClock())["out"].height == 3
+
+
+def test_the_union_of_a_stream_refuses_what_that_of_the_flow_does() -> None:
+    a, b = two(ip.Flow("market"))
+    with pytest.raises(FlowError, match=r"union 'union_1': expected two or more streams, got 1"):
+        a.union()
+    with pytest.raises(FlowError, match=r"Give them one shape first"):
+        a.union(b.select("ts"))
+    with pytest.raises(FlowError, match=r"Build both in one flow"):
+        a.union(two(ip.Flow("other"))[0])
+
+
+def test_a_word_of_pyspark_is_answered_with_ours() -> None:
+    a, _ = two(ip.Flow("market"))
+    with pytest.raises(AttributeError) as error:
+        a.filter("price > 0")  # type: ignore[attr-defined]
+    assert isinstance(error.value, WordError)
+    assert str(error.value) == (
+        "stream 'asks': expected a word of streams, got 'filter'. Write stream.where('price > 0')."
+    )
+    for word, instead in _MEANT.items():
+        with pytest.raises(WordError, match=word) as told:
+            getattr(a, word)
+        assert told.value.fix == f"Write {instead}."
+
+
+def test_no_word_of_ours_is_said_to_be_missing_and_what_is_meant_is_there() -> None:
+    assert not [word for word in _MEANT if hasattr(ip.FlowStream, word)]
+    for instead in _MEANT.values():
+        on, _, word = instead.partition("(")[0].rpartition(".")
+        owner = {"flow": ip.Flow, "stream": ip.FlowStream, "a": ip.FlowStream}.get(on)
+        assert owner is None or hasattr(owner, word), instead
+
+
+def test_other_words_are_missing_as_they_are_elsewhere() -> None:
+    a, _ = two(ip.Flow("market"))
+    with pytest.raises(AttributeError, match=r"'FlowStream' object has no attribute 'pivot'"):
+        a.pivot  # type: ignore[attr-defined]
+    assert not hasattr(a, "filter")
+    assert not hasattr(a, "pivot")
+    assert getattr(a, "filter", None) is None
+
+
+def test_an_error_behind_a_property_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(stream: ip.FlowStream) -> object:
+        return stream.flow.nothing  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(ip.FlowStream, "stream", property(broken))
+    with pytest.raises(AttributeError, match="nothing"):
+        two(ip.Flow("market"))[0].schema
+
+
+def test_streams_are_copied_and_pickled_as_before() -> None:
+    a, _ = two(ip.Flow("market"))
+    assert copy.copy(a) == a
+    assert copy.deepcopy(a).schema.names == a.schema.names
+    assert pickle.loads(pickle.dumps(a)).schema.names == a.schema.names
+
+
+def test_the_error_can_be_pickled() -> None:
+    error = WordError("stream 'a'", "a word of streams", "'filter'", "Write stream.where(…).")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
