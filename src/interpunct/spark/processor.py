@@ -77,22 +77,15 @@ class LaneProcessor(QuietProcessor):
         lane_id = int(key[0])
         arrived = pd.concat(list(rows))
         mine = arrived["stage"] == self._stage
-        if not mine.all():
-            others = arrived.loc[~mine, COLUMNS]
-            yield from self._to_leave([], passing(others)) if self._last else [others]
+        others = arrived.loc[~mine, COLUMNS]
+        if not self._last and len(others):
+            yield others
+        leaving = passing(others) if self._last else []
         if not mine.any():
+            yield from self._to_leave([], leaving)
             return
-        batch = self._batch(arrived[mine])
-        place = (self._program.run, self._stage, lane_id)
-        lane, state = _warm.take(place, self._entries, partial(self._built, lane_id))
-        output = lane.run(batch)
-        lane.save()
-        if self._program.hints is not None:
-            vitals = lane.vitals()
-            state.put(COUNTS, vitals.counts())
-            self._leave_hints(self._program.hints, lane_id, lane, vitals)
-        _warm.keep(place, lane, state)
-        pieces, leaving = list[pl.DataFrame](), list[Row]()
+        output = self._run(lane_id, self._batch(arrived[mine]))
+        pieces: list[pl.DataFrame] = []
         if self._direct is not None:
             name, _ = self._direct
             frame = output.sinks.pop(name.removeprefix(SINK), None)
@@ -104,6 +97,19 @@ class LaneProcessor(QuietProcessor):
             yield from self._to_leave(pieces, leaving)
         elif leaving:
             yield to_pandas(leaving)
+
+    def _run(self, lane_id: int, batch: LaneBatch) -> LaneOutput:
+        """A batch through the lane, which is saved and leaves its hints."""
+        place = (self._program.run, self._stage, lane_id)
+        lane, state = _warm.take(place, self._entries, partial(self._built, lane_id))
+        output = lane.run(batch)
+        lane.save()
+        if self._program.hints is not None:
+            vitals = lane.vitals()
+            state.put(COUNTS, vitals.counts())
+            self._leave_hints(self._program.hints, lane_id, lane, vitals)
+        _warm.keep(place, lane, state)
+        return output
 
     def close(self) -> None:
         """State is Spark's; there is nothing to close."""
