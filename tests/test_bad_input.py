@@ -73,6 +73,20 @@ def test_unknown_join_key() -> None:
     says(error, "join 'join_1', input 0", "item, ts, price", "'person'")
 
 
+def test_a_join_without_a_window() -> None:
+    flow = ip.Flow("auction")
+    with pytest.raises(FlowError) as error:
+        bids(flow).join(bids(flow, "asks"), on="item")
+    says(error, "join 'join_1'", "how far apart in time", "no length of time", "within='20s'")
+
+
+def test_a_join_with_its_key_where_streams_are_named() -> None:
+    flow = ip.Flow("auction")
+    with pytest.raises(FlowError) as error:
+        bids(flow).join(bids(flow, "asks"), "item", "left", within="1m")  # type: ignore[arg-type]
+    says(error, "join 'join_1'", "streams", "'item'", "on='key'")
+
+
 def test_unknown_time_attribute() -> None:
     with pytest.raises(SchemaError) as error:
         ip.Flow("f").source("bids", SCHEMA, time=ip.external("at", ordered=True))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from interpunct import __version__
@@ -41,6 +44,12 @@ COMMANDS = [
     ["lab", "lmerge-cutover"],
     ["lab", "lmerge-outages"],
 ]
+FLOW = """
+import interpunct as ip
+
+flow = ip.Flow("speeds")
+flow.sink("out", flow.source("a", "k bigint, ts bigint", time=ip.external("ts", ordered=True)))
+"""
 SHORT = ["lab", "ets-memory", "--seconds", "2", "--workers", "0"]
 
 runner = CliRunner()
@@ -51,6 +60,29 @@ def test_every_command_has_help_with_an_example(command: list[str]) -> None:
     result = runner.invoke(app, [*command, "--help"])
     assert result.exit_code == 0
     assert f"Example: interpunct {' '.join(command)}".strip() in result.stdout
+
+
+def test_every_command_has_json_for_programs() -> None:
+    def leaves(command: Any) -> Iterator[Any]:
+        below = getattr(command, "commands", {}).values()
+        yield from (leaf for c in below for leaf in leaves(c)) if below else [command]
+
+    found = list(leaves(typer.main.get_command(app)))
+    assert len(found) > 30
+    lacking = [c.name for c in found if not any("--json" in p.opts for p in c.params)]
+    assert lacking == []
+
+
+def test_explain_tells_programs_what_it_tells_people(tmp_path: Path) -> None:
+    file = tmp_path / "speeds.py"
+    file.write_text(FLOW)
+    said = ["explain", f"{file}:flow", "--json", "--labels", "--feedback", "~[k=3, ts ≤ 100]"]
+    told = json.loads(runner.invoke(app, said).stdout)
+    assert [part["name"] for part in told["parts"]] == ["a", "out"]
+    assert told["stages"] == [{"nodes": ["a", "out"], "keys": {"a": ["k", "ts"]}}]
+    assert told["labels"] == {"a": ["a"], "out": ["a"]}
+    assert [step["node"] for step in told["feedback"]] == ["out", "a"]
+    assert told["feedback"][1]["does"] == "guard output 0 with [3, ≤ 100]"
 
 
 def test_version_is_the_packages() -> None:

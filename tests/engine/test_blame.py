@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -107,9 +108,11 @@ def test_a_time_that_no_calendar_has_is_null() -> None:
     assert (blamed["wanted"], blamed["reached"], blamed["behind"]) == (None, None, None)
 
 
-def test_a_sink_that_has_heard_nothing_waits_for_any_tuple() -> None:
+@pytest.mark.parametrize("time", ["timestamp", "bigint"])
+@pytest.mark.parametrize("known", [{"ordered": True}, {"bounds": ip.bounds(skew=5)}], ids=str)
+def test_a_sink_that_has_heard_nothing_waits_for_any_tuple(time: str, known: Any) -> None:
     flow = ip.Flow("nothing")
-    flow.sink("out", flow.source("a", "ts timestamp", time=ip.external("ts", ordered=True)))
+    flow.sink("out", flow.source("a", f"ts {time}", time=ip.external("ts", **known)))
     flow.sink("untimed", flow.source("b", "v bigint"))
     engine = Engine(flow.graph, ip.ScriptedClock())
     (blamed,) = engine.blame().iter_rows(named=True)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 import typer
 
+from interpunct.api import Flow
+from interpunct.cli.options import Json
 from interpunct.cli.targets import load_flow
-from interpunct.flow.feedback import explain_feedback
+from interpunct.flow.feedback import explain_feedback, follow
+from interpunct.flow.merge_nodes import in_process_only
+from interpunct.flow.outline import Outline
+from interpunct.flow.planner import stages
 from interpunct.model.errors import FeedbackError
 from interpunct.model.feedback import Feedback
 
@@ -24,6 +30,7 @@ def explain(
     labels: Annotated[
         bool, typer.Option("--labels", help="Which sources each operator waits for.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """The stages, lanes and operators of a flow; with --feedback, what each operator would do with
     a pattern.
@@ -31,11 +38,39 @@ def explain(
     Example: interpunct explain speeds.py:flow --feedback "¬[segment=3, ts ≤ '2026-01-01 09:00:00']"
     """
     flow = load_flow(target)
-    if feedback is None:
+    said = None if feedback is None else _spoken(flow, sink, feedback)
+    if as_json:
+        typer.echo(json.dumps(_told(flow, said, labels=labels), indent=2, ensure_ascii=False))
+    elif said is None:
         typer.echo(flow.explain(labels=labels))
-        return
+    else:
+        typer.echo(explain_feedback(flow.graph, *said))
+
+
+def _spoken(flow: Flow, sink: str | None, text: str) -> tuple[str, Feedback]:
+    """The sink that speaks, the only one unless it is named, and what it says."""
     sinks = {n.name: n.streams[0].schema for n in flow.graph.sinks}
     where = next(iter(sinks)) if sink is None and len(sinks) == 1 else str(sink)
     if where not in sinks:
         raise FeedbackError("explain", f"--sink, one of {', '.join(sinks)}", where, "Name one.")
-    typer.echo(explain_feedback(flow.graph, where, Feedback.parse(feedback, sinks[where])))
+    return where, Feedback.parse(text, sinks[where])
+
+
+def _told(flow: Flow, said: tuple[str, Feedback] | None, *, labels: bool) -> dict[str, Any]:
+    """The same for programs: operators, stages, and what each operator would do."""
+    graph = flow.graph
+    told: dict[str, Any] = Outline.of(graph).to_json()
+    cut = [] if in_process_only(graph) else stages(graph)
+    told["stages"] = [
+        {"nodes": s.nodes, "keys": {str(ref): k for ref, k in s.keys.items()}} for s in cut
+    ]
+    if labels:
+        told["labels"] = {name: sorted(label) for name, label in flow.labels().items()}
+    if said is not None:
+        sink, feedback = said
+        steps = follow(graph, sink, feedback.pattern)
+        told["feedback"] = [
+            {"node": s.node, "hears": str(s.pattern), "does": s.response and s.response.actions}
+            for s in steps
+        ]
+    return told

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import Annotated
 
 import typer
+
+from interpunct.cli.options import Json
 
 
 def feedback(
@@ -25,6 +28,7 @@ def feedback(
         bool,
         typer.Option("--undelimited", help="Accept a pattern without an end: it holds for ever."),
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Send feedback to a flow that runs on Spark; its next batch carries it to every lane.
 
@@ -41,7 +45,9 @@ def feedback(
         said = Channel.of(checkpoint).hand_in(
             sink, text, lasting=_length(lasting), undelimited=undelimited
         )
-    typer.echo(f"sent to {sink}: {said}")
+    typer.echo(
+        json.dumps({"sink": sink, "sent": str(said)}) if as_json else f"sent to {sink}: {said}"
+    )
     for warning in warned:
         typer.echo(f"warning: {warning.message}", err=True)
     _tell_if_ended(checkpoint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import typer
@@ -13,6 +14,7 @@ from interpunct.cli.demo import demo
 from interpunct.cli.doctor import doctor
 from interpunct.cli.explain import explain
 from interpunct.cli.feedback import feedback
+from interpunct.cli.options import Json
 from interpunct.cli.run import run, sql
 from interpunct.cli.shell import Commands
 from interpunct.cli.status import status
@@ -54,12 +56,12 @@ app.command("status")(status)
 
 
 @app.command()
-def version() -> None:
+def version(as_json: Json = False) -> None:
     """The installed version.
 
     Example: interpunct version
     """
-    typer.echo(__version__)
+    typer.echo(json.dumps({"version": __version__}) if as_json else __version__)
 
 
 if __name__ == "__main__":

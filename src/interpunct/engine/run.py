@@ -45,6 +45,9 @@ class Result:
     selectivities: dict[str, float] = field(default_factory=dict)
 
     def __getitem__(self, sink: str) -> pl.DataFrame:
+        if sink not in self.sinks:
+            known = ", ".join(self.sinks)
+            raise FlowError("result", f"one of the sinks {known}", repr(sink), "Check the name.")
         return self.sinks[sink]
 
     def __repr__(self) -> str:

@@ -113,7 +113,8 @@ def ending(feedback: Feedback, sink: str, reached: int, lasting: Length) -> Feed
         raise FeedbackError(
             f"feedback for sink {sink!r}", "a stream whose time has begun with lasting=…",
             "no heartbeat yet" if schema.time else "a stream without time",
-            "Bound the time in the pattern itself, or wait for the first results.",
+            "Bound the time in the pattern itself, or wait for the first results; blame() says "
+            "for which source they wait.",
         )  # fmt: skip
     end = reached + duration(lasting, f"feedback for sink {sink!r}")
     until = Pattern(schema, {schema.time: within(schema, None, end)})

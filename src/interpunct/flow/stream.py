@@ -170,7 +170,7 @@ class FlowStream:
         self,
         *others: FlowStream,
         on: str | Sequence[str] = (),
-        within: Length | Sequence[Length],
+        within: Length | Sequence[Length] | None = None,
         how: str = "inner",
         thrifty: bool = False,
         impatient: bool = False,
@@ -184,6 +184,14 @@ class FlowStream:
         name = self.flow.fresh("join", name)
         where = f"join {name!r}"
         streams = (self, *others)
+        strange = [repr(other) for other in others if not isinstance(other, FlowStream)]
+        if strange or within is None:
+            raise FlowError(
+                where, "streams, and how far apart in time their tuples may meet",
+                strange[0] if strange else "no length of time",
+                "Write a.join(b, on='key', within='20s', how='left'): what could meet for ever "
+                "would have to be kept for ever.",
+            )  # fmt: skip
         if len(streams) < 2 or how not in ("inner", "left"):
             got = f"{len(streams)} stream(s), how={how!r}"
             raise FlowError(where, "two or more streams, inner or left", got, "Correct the call.")

@@ -25,6 +25,13 @@ class SchemaError(InterpunctError):
         return cls(where, f"one of the attributes {names}", repr(name), "Check the spelling.")
 
     @classmethod
+    def missing_column(cls, where: str, name: str, columns: Iterable[str]) -> SchemaError:
+        return cls(
+            where, f"a column {name!r}", f"columns {', '.join(columns)}",
+            "Rename or add the column.",
+        )  # fmt: skip
+
+    @classmethod
     def wrong_type(cls, where: str, name: str, expected: str, got: str) -> SchemaError:
         return cls(
             where,

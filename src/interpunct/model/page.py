@@ -70,10 +70,7 @@ class Page:
         """A page from a frame, whose columns must be those of the schema (extra ones are cut)."""
         for attribute in schema.attributes:
             if attribute.name not in frame.columns:
-                raise SchemaError(
-                    where, f"a column {attribute.name!r}", f"columns {', '.join(frame.columns)}",
-                    "Rename or add the column.",
-                )  # fmt: skip
+                raise SchemaError.missing_column(where, attribute.name, frame.columns)
             got = frame.schema[attribute.name]
             if got != attribute.dtype and not _widens(got, attribute.dtype):
                 raise SchemaError.wrong_type(where, attribute.name, attribute.type, str(got))

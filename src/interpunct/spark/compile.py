@@ -104,7 +104,7 @@ def _checked(source: SourceNode, frame: DataFrame) -> DataFrame:
     columns = []
     for field in wanted:
         if field.name not in frame.columns:
-            raise SchemaError.unknown_attribute(where, field.name, frame.columns)
+            raise SchemaError.missing_column(where, field.name, frame.columns)
         got = frame.schema[field.name].dataType
         if got != field.dataType and not _widens(got.simpleString(), field.dataType.simpleString()):
             raise SchemaError.wrong_type(

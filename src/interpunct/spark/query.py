@@ -225,9 +225,12 @@ def _writers(
     unknown = given.keys() - known.keys()
     missing = {n for n in known if n.startswith(SINK)} - given.keys()
     if unknown or missing:
+        names = [n.name for n in graph.sinks]
+        others = ", ".join(sorted(n for n in known if n.startswith(LATE)))
+        may = f" (and, if it is to go elsewhere, of {others})" if others else ""
         raise FlowError(
-            f"flow {graph.name!r}", f"a path or function for each of {sorted(known)}",
-            f"{sorted(given)}", "sinks={'name': 'path or function(rows, batch)', …}",
+            f"flow {graph.name!r}", f"a path or function for each of {', '.join(names)}{may}",
+            ", ".join(sinks) or "none", f"sinks={{'{names[0]}': 'path or function(rows, batch)'}}",
         )  # fmt: skip
     late = {n: Parquet(f"{checkpoint}/late/{n.removeprefix(LATE)}") for n in known}
     return {**{n: w for n, w in late.items() if n.startswith(LATE)}, **given}
