@@ -151,13 +151,14 @@ class Ingest:
             return _Times(None, None, pl.Series(dtype=pl.Int64), whole=False)
         low, high = self.schema.time_range
         limit = self.time.believable(RealClock().now())
+        most = high if limit is None else min(high, limit)
         ticks = self.schema.ticks(frame)
         least, greatest = _as_int(ticks.min()), _as_int(ticks.max())
         if least is None or greatest is None:
             return _Times(None, None, ticks, whole=False)
-        if low <= least and greatest <= (high if limit is None else min(high, limit)):
+        if low <= least and greatest <= most:
             return _Times(least, greatest, ticks, whole=not ticks.null_count())
-        sound = ticks.filter(ticks.is_between(low, high if limit is None else min(high, limit)))
+        sound = ticks.filter(ticks.is_between(low, most))
         return _Times(_as_int(sound.min()), _as_int(sound.max()), sound, whole=False)
 
     def _divided(
