@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -56,6 +57,17 @@ def test_explain_finds_the_only_flow_and_shows_its_stages(speeds: str) -> None:
     assert "count" in out
 
 
+def test_explain_tells_programs_what_it_tells_people(speeds: str) -> None:
+    said = ("--labels", "--feedback", "~[segment=3, ts ≤ 100]")
+    told = json.loads(run("explain", f"{speeds}:flow", "--json", *said)[1])
+    names = ["cars", "count", "map"]
+    assert [part["name"] for part in told["parts"]] == names
+    assert told["stages"] == [{"nodes": names, "keys": {"cars": ["segment"]}}]
+    assert told["labels"] == {name: ["cars"] for name in names}
+    assert [step["node"] for step in told["feedback"]] == names[::-1]
+    assert told["feedback"][2]["does"] == "guard output 0 with [3, ≤ 119, *]"
+
+
 @pytest.mark.parametrize("name", ["nothing.py:flow", "no_such_module:flow"])
 def test_explain_of_nothing_says_so(name: str) -> None:
     code, out = run("explain", name)
@@ -104,6 +116,9 @@ def test_feedback_reaches_the_inbox_of_a_checkpoint(tmp_path: Path) -> None:
     code, out = run("feedback", str(tmp_path), "map", "~[3, ≤ '2026-01-01 09:00']")
     assert code == 0, out
     assert channel.waiting() == 1
+    told = json.loads(run("feedback", str(tmp_path), "map", "~[4, ≤ '2026-01-01']", "--json")[1])
+    assert told["sink"] == "map"
+    assert told["sent"].startswith("¬[4, ≤ ")
     for sink, text, said in (
         ("mpa", "~[3, ≤ '2026-01-01']", "one of the sinks map"),
         ("map", "~[segment=3]", "ends in time"),

@@ -177,7 +177,7 @@ def _release(source: Source, wanted: int) -> str:
     bounds = time.bounds
     stamp = wanted + (bounds.skew if bounds is not None else 1)
     low, high = schema.time_range
-    if wanted <= low or not low <= stamp <= high:
+    if wanted <= low or stamp > high:
         return "any tuple"
     said = f"a tuple stamped {_readable(schema.value_of(stamp))} or later"
     if bounds is None or time.arrived is None or time.spec.ets.mode == "never":

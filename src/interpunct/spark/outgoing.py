@@ -1,7 +1,7 @@
 """Tuples on their way from a task to the lanes, in pages that leave as they fill.
 
-A page crosses the shuffle as one value, which Spark copies half a dozen times; what fits a core's
-cache is copied there, and the lanes' share of one piece is on its way while the next is read.
+So a task keeps no more than about a page for each lane, however much it reads, and the lanes' share
+of one piece is on its way while the next is read.
 """
 
 from __future__ import annotations
