@@ -28,6 +28,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from interpunct.cli.options import Json
+from interpunct.lab.folders import passing
 
 JAVA = 17  # the least that Spark 4 runs on
 NAMES = 21  # letters of the longest name of a check, PYSPARK_DRIVER_PYTHON
@@ -163,7 +164,7 @@ def spark_job() -> Finding:
     flow = Flow("doctor")
     rows = flow.source("rows", "ts bigint, n bigint", external("ts", ordered=True))
     flow.sink("sums", rows.aggregate(every=10, total="sum(n)"))
-    with tempfile.TemporaryDirectory(prefix="interpunct-doctor-") as folder:
+    with passing() as folder:
         file = f"{folder}/rows.parquet"
         pl.DataFrame({"ts": [1], "n": [42]}).write_parquet(file)
         try:

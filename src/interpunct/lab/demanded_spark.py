@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from interpunct.lab.demanded import Demands, with_demands
 from interpunct.lab.detectors import SCHEMA, Recording
+from interpunct.lab.folders import passing
 from interpunct.spark.files import put
 from interpunct.spark.session import session
 
@@ -52,16 +51,15 @@ class SparkDemands:
 
 def demanded_spark(recording: Recording) -> SparkDemands:
     """The recording as files that come one by one, with demands between them and without."""
-    folder = Path(tempfile.mkdtemp(prefix="interpunct-demanded-"))
     spark = session(2)
     try:
-        asked, plain = (
-            run_query(spark, recording, folder / f"{demanding}", demanding)
-            for demanding in (True, False)
-        )
+        with passing() as folder:
+            asked, plain = (
+                run_query(spark, recording, folder / f"{demanding}", demanding)
+                for demanding in (True, False)
+            )
     finally:
         spark.stop()
-        shutil.rmtree(folder, ignore_errors=True)
     return SparkDemands(asked, asked.finals.equals(plain.finals))
 
 

@@ -7,8 +7,10 @@ mine/thesis.tex             whoever does not, refuses, and deletes nothing
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from interpunct.model.errors import InterpunctError
 
@@ -32,6 +34,14 @@ def fresh(folder: Path, known: Collection[str] = ()) -> None:
             shutil.rmtree(path)
         elif path.name != MARK:
             path.unlink()
+
+
+@contextmanager
+def passing() -> Iterator[Path]:
+    """A folder for the checkpoint of a query, gone after it. Spark's state store looks after its
+    files in a thread of its own, and may leave one more while they are being deleted."""
+    with TemporaryDirectory(prefix="interpunct-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def _ours(folder: Path, known: Collection[str]) -> bool:

@@ -15,7 +15,6 @@ after it is covered; the latency counts those batches.
 from __future__ import annotations
 
 import statistics
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +24,7 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from interpunct.lab.folders import passing
 from interpunct.lab.isolated import Report, silent
 from interpunct.progress.timestamps import bounds
 from interpunct.spark.options import Options
@@ -230,11 +230,11 @@ def _run(
         report(done + min(1.0, batch / setup.seconds) / 4, f"{way}, {job.__name__}")
 
     report(done, f"{way}, {job.__name__}")
-    with tempfile.TemporaryDirectory(prefix="interpunct-") as checkpoint:
+    with passing() as checkpoint:
         query = (
             job(*_WAYS[way](readings, alerts))
             .writeStream.foreachBatch(keep)
-            .option("checkpointLocation", checkpoint)
+            .option("checkpointLocation", str(checkpoint))
             .trigger(availableNow=True)
             .start()
         )

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 
+from interpunct.lab.folders import passing
 from interpunct.lab.isolated import Report, silent
 from interpunct.model.element_forms import AT, CHANGE, DELETE, UPDATE, from_changes
 from interpunct.model.elements import INSERT, VE, VS, element_schema, infinity, ticks
@@ -133,20 +133,20 @@ def _on_spark(streams: list[list[Page]], whole: pl.DataFrame) -> bool:
     from interpunct.spark.session import session
 
     spark = session(LANES)
-    with TemporaryDirectory() as folder:
+    with passing() as folder:
         frames = []
         for number, pages in enumerate(streams):
-            place = Path(folder) / str(number)
+            place = folder / str(number)
             for at, page in enumerate(pages):  # Spark reads in the order of moments
                 put(place / f"{at:05d}.parquet", page.frame.write_parquet, moment=at)
             reader = spark.readStream.schema(spark_schema(SCHEMA))
             most = -(-len(pages) // BATCHES)
             frames.append(reader.option("maxFilesPerTrigger", most).parquet(str(place)))
-        table = MergedTable(Path(folder) / "ledger", ParquetTable(Path(folder) / "table"))
+        table = MergedTable(folder / "ledger", ParquetTable(folder / "table"))
         out = merged(*frames, properties=KEYED.properties, lanes=LANES)
         stream = out.writeStream.foreachBatch(table).trigger(availableNow=True)
         stream.option("checkpointLocation", f"{folder}/checkpoint").start().awaitTermination()
-        found = read_table(Path(folder) / "table")
+        found = read_table(folder / "table")
     return _alike(found, tdb(SCHEMA, whole))
 
 
