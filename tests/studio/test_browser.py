@@ -57,7 +57,12 @@ def studio(tmp_path: Path) -> Iterator[str]:
             yield json.loads(line)["address"]
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            try:
+                process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                pytest.fail(f"The studio does not end: {log.read_text()[-3000:]}")
 
 
 @pytest.fixture

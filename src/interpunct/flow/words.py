@@ -9,6 +9,7 @@ True
 from __future__ import annotations
 
 _GROUPED = "stream.aggregate(by='item', every='1 minute', n='count(*)')"
+_ONCE = "stream.aggregate(by='item', every='1 minute', n='count(*)'), one row for each in a minute"
 _COMPUTED = "stream.with_columns(total='price * 2')"
 _CHOSEN = "stream.select('item', total='price * 2')"
 _UNITED = "a.union(b)"
@@ -23,6 +24,9 @@ _MEANT = {
     "groupBy": _GROUPED,
     "groupby": _GROUPED,
     "agg": _GROUPED,
+    "distinct": _ONCE,
+    "dropDuplicates": _ONCE,
+    "dropDuplicatesWithinWatermark": _ONCE,
     "unionAll": _UNITED,
     "unionByName": _UNITED,
     "orderBy": "stream.sort(), which is by time",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import polars as pl
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 def stacked(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -16,3 +19,9 @@ def stacked(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     for frame in rest:
         first = first.vstack(frame)
     return first
+
+
+def collected(plan: pl.LazyFrame) -> pl.DataFrame:
+    """What a plan gives. Polars' streaming engine, its own choice for some plans, adds numbers up
+    in whatever order its threads come: the same tuples would give another last digit."""
+    return plan.collect(engine="in-memory")

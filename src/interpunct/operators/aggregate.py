@@ -24,7 +24,7 @@ import polars as pl
 from interpunct.model.attribute_map import AttributeMap, Origin
 from interpunct.model.expression import Aggregate as AggregateExpression
 from interpunct.model.feedback import Feedback, Intent
-from interpunct.model.frames import stacked
+from interpunct.model.frames import collected, stacked
 from interpunct.model.page import Page
 from interpunct.model.pattern import Pattern
 from interpunct.model.properties import Properties
@@ -124,7 +124,8 @@ class Aggregate(Operator):
         return emission
 
     def _close(self, before: int, closed: int, fresh: pl.DataFrame | None) -> pl.DataFrame:
-        """The results of the windows that start in (before, closed], ordered by start and group."""
+        """The results of the windows that start in (before, closed], ordered by start and group:
+        one plan, since of small pages each step costs as much as a whole one."""
         touched = [p for p in sorted(self._panes) if self._windows.first_window(p) <= closed]
         parts = [self._panes.get(p) for p in touched]
         for pane in touched:
@@ -138,11 +139,12 @@ class Aggregate(Operator):
         rows = stacked(parts)
         if not self._windows.tumbling:  # what is first and last in a window goes by its panes
             rows = rows.sort(PANE, maintain_order=True)
-        spread = self._windows.spread(rows, PANE, before, closed)
+        spread = self._windows.spread(rows.lazy(), PANE, before, closed)
         results = self._partials.finish(spread)
         if self._closing:
-            results = results.filter(~self._closing.unwanted(results))
-        return results.select(self.output.names).sort(self._sort_columns())
+            known = collected(results)
+            results = known.filter(~self._closing.unwanted(known)).lazy()
+        return collected(results.select(self.output.names).sort(self._sort_columns()))
 
     def _still_open(self, fresh: pl.DataFrame, closed: int) -> pl.DataFrame:
         slide = self._windows.slide

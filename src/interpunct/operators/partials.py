@@ -17,6 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from interpunct.model.expression import Aggregate
+from interpunct.model.frames import Frame
 from interpunct.model.schema import Attribute, Schema, ddl_type
 
 LONG = 20_000  # tuples of a run, on average, that are worth being grouped by themselves
@@ -49,25 +50,30 @@ class Partials:
 
     def _schema(self) -> Schema:
         """The schema of partial rows, as stored."""
-        empty = self.of_tuples(self._input.empty())
-        return Schema(tuple(Attribute(n, ddl_type(t), t) for n, t in empty.schema.items()))
+        planned = self._by_pane(self._input.empty().lazy()).collect_schema()
+        return Schema(tuple(Attribute(n, ddl_type(t), t) for n, t in planned.items()))
 
     def of_tuples(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Partial rows of a page's tuples."""
+        runs = self._runs(frame) if self._by and self.combinable else []
+        if not runs:
+            return self._by_pane(frame)
+        return pl.concat(
+            run.group_by(self._by)
+            .agg(self._partial())
+            .select(pl.lit(start, pl.Int64).alias(self._pane), pl.all())
+            for start, run in runs
+        )
+
+    def _by_pane(self, frame: Frame) -> Frame:
         ticks = self._input.ticks_expr()
         pane = (ticks // self._length * self._length).alias(self._pane)
         if not self.combinable:
             return frame.select(pane, *self._by, *self._raw)
-        parts = [part.partial.alias(column) for column, part in self._parts]
-        runs = self._runs(frame) if self._by else []
-        if not runs:
-            return frame.group_by(pane, *self._by).agg(parts)
-        return pl.concat(
-            run.group_by(self._by)
-            .agg(parts)
-            .select(pl.lit(start, pl.Int64).alias(self._pane), pl.all())
-            for start, run in runs
-        )
+        return frame.group_by(pane, *self._by).agg(self._partial())
+
+    def _partial(self) -> list[pl.Expr]:
+        return [part.partial.alias(column) for column, part in self._parts]
 
     def _runs(self, frame: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
         """The runs of tuples that share a pane, with its start; none where they are short."""
@@ -94,14 +100,14 @@ class Partials:
         panes = times // length
         return np.flatnonzero(panes[1:] != panes[:-1]) + 1
 
-    def combine(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def combine(self, rows: Frame) -> Frame:
         """One partial row per pane and group, from any number of them in stream order."""
         if not self.combinable:
             return rows
         parts = [part.combine(column).alias(column) for column, part in self._parts]
         return rows.group_by(self._keys).agg(parts)
 
-    def finish(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def finish(self, rows: Frame) -> Frame:
         """Results, with the pane as the time attribute of the input."""
         if self.combinable:
             results = self.combine(rows).select(*self._keys, *self._finished())

@@ -147,7 +147,8 @@ class Shelf:
         whole = _Part(sum(p.rows for p in fresh), stacked([self._loaded(p) for p in fresh]))
         whole.number = self._next
         self._next += 1
-        self._state.put(self._at(whole.number), Page(self._schema, self._loaded(whole)))
+        page = Page(self._schema, self._loaded(whole))
+        self._state.put(self._at(whole.number), page, fresh=True)  # no number is used twice
         parts[:] = [p for p in parts if p.number is not None] + [whole]
 
     def _put_together(self, key: int, parts: list[_Part]) -> None:

@@ -23,11 +23,12 @@ Value = bytes | Page
 
 
 class State(Protocol):
-    """Keys are text; `scan` yields the entries whose key starts with a prefix, in key order."""
+    """Keys are text; `scan` yields the entries whose key starts with a prefix, in key order. Who
+    puts something under a key that has nothing yet, and knows it, says that it is `fresh`."""
 
     def get(self, key: str) -> Value | None: ...
 
-    def put(self, key: str, value: Value) -> None: ...
+    def put(self, key: str, value: Value, *, fresh: bool = False) -> None: ...
 
     def remove(self, key: str) -> None: ...
 
@@ -43,7 +44,8 @@ class DictState:
     def get(self, key: str) -> Value | None:
         return self.entries.get(key)
 
-    def put(self, key: str, value: Value) -> None:
+    def put(self, key: str, value: Value, *, fresh: bool = False) -> None:
+        del fresh
         self.entries[key] = value
 
     def remove(self, key: str) -> None:
@@ -63,8 +65,8 @@ class Scoped:
     def get(self, key: str) -> Value | None:
         return self._state.get(self._prefix + key)
 
-    def put(self, key: str, value: Value) -> None:
-        self._state.put(self._prefix + key, value)
+    def put(self, key: str, value: Value, *, fresh: bool = False) -> None:
+        self._state.put(self._prefix + key, value, fresh=fresh)
 
     def remove(self, key: str) -> None:
         self._state.remove(self._prefix + key)

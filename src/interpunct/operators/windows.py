@@ -18,6 +18,7 @@ from math import gcd
 import polars as pl
 
 from interpunct.model.errors import FlowError
+from interpunct.model.frames import Frame
 from interpunct.model.schema import END_OF_TIME
 
 
@@ -82,7 +83,7 @@ class Windows:
         last = None if high is None else high // self.slide * self.slide + self.slide - 1
         return first, last
 
-    def spread(self, panes: pl.DataFrame, column: str, after: int, upto: int) -> pl.DataFrame:
+    def spread(self, panes: Frame, column: str, after: int, upto: int) -> Frame:
         """Panes repeated for each window over them that starts in (after, upto]."""
         if self.tumbling:
             return panes.filter(pl.col(column).is_between(after, upto, closed="right"))

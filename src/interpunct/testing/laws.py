@@ -331,12 +331,13 @@ def _with_heartbeats(events: Sequence[Event], inputs: Sequence[Stream]) -> list[
 
 
 class _CountingState(DictState):
-    """State that knows how often it was written to."""
+    """State that knows how often it was written to, and that what is fresh is."""
 
     writes = 0
     last = ""
 
-    def put(self, key: str, value: Value) -> None:
+    def put(self, key: str, value: Value, *, fresh: bool = False) -> None:
+        assert not (fresh and key in self.entries), f"{key} was said to be fresh"
         self.writes, self.last = self.writes + 1, key
         super().put(key, value)
 
