@@ -217,7 +217,8 @@ def trigger_cost(
 ) -> None:
     """Milliseconds of a batch of 1,000 rows on Spark: native, a flow of one stage, of two.
 
-    The ways take turns over one recording; about four minutes with the defaults.
+    Each as a DataFrame (flow.to_df) and through foreachBatch (flow.start). The ways take turns over
+    one recording; about seven minutes with the defaults.
 
     Example: interpunct lab trigger-cost --turns 2 --json
     """
