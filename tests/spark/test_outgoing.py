@@ -33,7 +33,7 @@ def test_every_tuple_leaves_once_in_its_lane_and_in_order(
             mine.add(frame)
             rows += mine.full()
         rows += mine.rest()
-    pages = [(row.lane, Page.from_ipc(row.page or b"").frame) for row in rows]
+    pages = [(row.lane, Page.from_ipc(row.load).frame) for row in rows]
     assert all(0 < page.height <= full for _, page in pages)
     whole = pl.concat([pl.DataFrame(schema=_COLUMNS), *frames])
     lane = lane_of(whole, ("k",), lanes)
@@ -49,7 +49,7 @@ def test_what_fills_a_page_for_each_lane_does_not_wait() -> None:
     mine.add(pl.DataFrame({"k": range(2 * outgoing.FULL - 1)}))
     assert not list(mine.full())
     mine.add(pl.DataFrame({"k": [7]}))
-    assert sum(Page.from_ipc(row.page or b"").height for row in mine.full()) == 2 * outgoing.FULL
+    assert sum(Page.from_ipc(row.load).height for row in mine.full()) == 2 * outgoing.FULL
     assert not list(mine.rest())
 
 

@@ -12,7 +12,7 @@ from interpunct.model.page import Page
 from interpunct.spark.hints import Hints
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
-from interpunct.spark.wire import RAW, Row, to_pandas
+from interpunct.spark.wire import RAW, Note, Row, to_pandas
 from tests.spark.test_cost_of_state import Store
 
 DDL = "k bigint, ts bigint"
@@ -35,8 +35,9 @@ def test_a_batch_that_is_computed_again_is_counted_once(tmp_path: Path) -> None:
 
     def attempt(store: Store, ticks: range) -> None:
         frame = pl.DataFrame({"k": [t % 2 for t in ticks], "ts": list(ticks)})
-        facts = Row(lane, 0, "rows", 0, frame.height, ticks[-1], ticks[0])
-        page = Row(lane, 0, RAW + "rows", page=Page(schema, frame).to_ipc("rows"))
+        seen = Note("rows", 0, frame.height, ticks[-1], ticks[0])
+        facts = Row.of_notes(lane, 0, [seen])
+        page = Row.of_page(lane, 0, Page(schema, frame), RAW + "rows")
         processor.init(SimpleNamespace(getMapState=lambda *_: store))  # type: ignore[arg-type]
         given = to_pandas([facts, page]).assign(now=1)
         list(processor.handleInputRows((lane,), iter([given]), None))

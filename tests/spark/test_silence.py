@@ -9,7 +9,7 @@ import pytest
 
 from interpunct.spark.clock import ClockReader, Offset, Silence, WakeFile, Wanted
 from interpunct.spark.silence import after, has_nothing
-from interpunct.spark.wire import COLUMNS
+from interpunct.spark.wire import Note, opened
 
 HOUR = 3_600_000_000
 
@@ -77,11 +77,9 @@ def test_the_clock_asks_for_a_proof_once_and_hands_it_on_when_it_is_there(tmp_pa
     assert (proof["idle"], proof["blocked"]) == ({"b": moment + 1}, {"c": 5})
     assert asked(reader, proof) == proof
     (partition,) = reader.partitions(probe, proof)
-    rows = [dict(zip(COLUMNS, r.values(), strict=True)) for b in reader.read(partition)
-            for r in b.to_pylist()]  # fmt: skip
-    told = [(r["lane"], r["stream"], r["greatest"]) for r in rows]
-    assert told[:3] == [(0, "clock", None), (0, "idle:b", moment + 1), (0, "blocked:c", 5)]
-    assert [t[0] for t in told] == [0, 0, 0, 1, 1, 1]
+    rows = [row for batch in reader.read(partition) for row in batch.to_pylist()]
+    told = [Note("clock"), Note("idle:b", greatest=moment + 1), Note("blocked:c", greatest=5)]
+    assert [(row["lane"], opened(row["load"])) for row in rows] == [(0, told), (1, told)]
 
 
 def test_a_source_asked_before_the_moment_proves_nothing_for_it(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ _METADATA = b"interpunct"
 
 @dataclass(frozen=True)
 class Page:
-    """Tuples of one schema, then punctuations; `stream` and `kind` say what it is a page of.
+    """Tuples of one schema, then punctuations; `stream` says what it is a page of, and `sender`
+    which of those who send that stream has made it.
 
     `stamp` is the tick that all its tuples share, where the maker knew: it spares looking.
     """
@@ -40,7 +41,7 @@ class Page:
     frame: pl.DataFrame
     punctuations: tuple[Punctuation, ...] = ()
     stream: str = ""
-    kind: str = "data"
+    sender: int = 0
     stamp: int | None = None
     height: int = field(init=False, repr=False, compare=False)
 
@@ -80,15 +81,20 @@ class Page:
         """Tuples and punctuations together: what the page occupies in a buffer."""
         return self.height + len(self.punctuations)
 
-    def to_ipc(self, stream: str | None = None, kind: str | None = None) -> bytes:
-        """The page as an Arrow IPC stream."""
+    def to_ipc(self, stream: str | None = None, sender: int | None = None) -> bytes:
+        """The page as an Arrow IPC stream. Of a heartbeat the tick is written, since there is one
+        on nearly every page, and to parse its pattern takes longer than to read a small page."""
         head = {
             "ddl": self.schema.ddl,
             "time": self.schema.time,
             "time_kind": self.schema.kind.value,
             "stream": self.stream if stream is None else stream,
-            "page_kind": self.kind if kind is None else kind,
-            "punctuations": [str(p) for p in self.punctuations],
+            "sender": self.sender if sender is None else sender,
+            "rows": self.height,  # a stream that is cut off between two batches still seems whole
+            "punctuations": [
+                str(p) if p.heartbeat_ticks is None else p.heartbeat_ticks
+                for p in self.punctuations
+            ],
         }
         table = self.frame.to_arrow().replace_schema_metadata({_METADATA: json.dumps(head)})
         sink = io.BytesIO()
@@ -105,7 +111,9 @@ class Page:
             schema = _schema(head["ddl"], head["time"], head["time_kind"])
             frame = pl.from_arrow(table)
             assert isinstance(frame, pl.DataFrame)
-            punctuations = tuple(Punctuation.parse(p, schema) for p in head["punctuations"])
+            if frame.height != head["rows"]:
+                raise ValueError(f"{frame.height} of {head['rows']} tuples")
+            punctuations = tuple(_punctuation(p, schema) for p in head["punctuations"])
         except (pa.ArrowInvalid, KeyError, ValueError, OSError) as error:
             got = f"{len(data)} bytes ({type(error).__name__}: {str(error).splitlines()[0]})"
             raise PageError(
@@ -114,12 +122,24 @@ class Page:
             ) from error  # fmt: skip
         if dict(frame.schema) != schema.polars:
             frame = frame.cast(schema.polars)  # type: ignore[arg-type]
-        return cls(schema, frame, punctuations, head["stream"], head["page_kind"])
+        return cls(schema, frame, punctuations, head["stream"], head["sender"])
+
+    @staticmethod
+    def stream_of(data: bytes | memoryview) -> str:
+        """What these bytes are a page of, without its tuples being read."""
+        stream: str = json.loads(pa.ipc.open_stream(data).schema.metadata[_METADATA])["stream"]
+        return stream
 
 
 @lru_cache(maxsize=256)
 def _schema(ddl: str, time: str | None, kind: str) -> Schema:
     return Schema.of(ddl, time=time, kind=TimeKind(kind))
+
+
+def _punctuation(said: str | int, schema: Schema) -> Punctuation:
+    if isinstance(said, int):
+        return Punctuation.heartbeat(schema, said)
+    return Punctuation.parse(said, schema)
 
 
 def _widens(got: pl.DataType, wanted: pl.DataType) -> bool:

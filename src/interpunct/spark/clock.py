@@ -28,7 +28,7 @@ from interpunct.progress.clock import RealClock
 from interpunct.spark.channel import Channel, Message
 from interpunct.spark.files import JsonFolder
 from interpunct.spark.program import Program
-from interpunct.spark.wire import BLOCKED, CLOCK, FEEDBACK, IDLE, WIRE, Row, to_batch
+from interpunct.spark.wire import BLOCKED, CLOCK, FEEDBACK, IDLE, WIRE, Note, Row, to_batch
 
 Offset = dict[str, Any]
 
@@ -133,15 +133,17 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         known = partition.value
         messages = self._heard(known["said"], known.get("feedback", 0))
-        for stage, lane in self._lanes:
-            idle, blocked = (known.get(kind, {}).items() for kind in ("idle", "blocked"))
+        idle, blocked = (known.get(kind, {}).items() for kind in ("idle", "blocked"))
+        told = [
+            Note(CLOCK),
+            *(Note(f"{IDLE}{name}", greatest=at) for name, at in idle),
+            *(Note(f"{BLOCKED}{name}", greatest=at) for name, at in blocked),
+        ]
+        said = {stage: [_feedback(m) for m in found] for stage, found in messages.items()}
+        if self._lanes:
             yield to_batch(
-                [
-                    Row(lane, stage, CLOCK),
-                    *(Row(lane, stage, f"{IDLE}{name}", greatest=at) for name, at in idle),
-                    *(Row(lane, stage, f"{BLOCKED}{n}", greatest=at) for n, at in blocked),
-                    *(_feedback_row(lane, stage, m) for m in messages.get(stage, ())),
-                ]
+                Row.of_notes(lane, stage, [*told, *said.get(stage, ())])
+                for stage, lane in self._lanes
             )
 
     def _heard(self, after: int, upto: int) -> dict[int, list[Message]]:
@@ -153,9 +155,9 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return found
 
 
-def _feedback_row(lane: int, stage: int, message: Message) -> Row:
+def _feedback(message: Message) -> Note:
     sender = -1 if message.sender is None else message.sender
-    return Row(lane, stage, f"{FEEDBACK}{message.target}", sender, page=message.text.encode())
+    return Note(f"{FEEDBACK}{message.target}", sender, words=message.text)
 
 
 class ClockSource(DataSource):

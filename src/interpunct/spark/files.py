@@ -34,10 +34,15 @@ class JsonFolder:
     def write(self, name: str, content: object) -> None:
         files, folder = self._open()
         parent, _, last = f"{folder}/{name}".rpartition("/")
-        files.create_dir(parent, recursive=True)
-        with files.open_output_stream(f"{parent}/.{last}") as out:
-            out.write(json.dumps(content).encode())
-        files.move(f"{parent}/.{last}", f"{parent}/{last}")
+        part, data = f"{parent}/.{last}", json.dumps(content).encode()
+        try:
+            stream = files.open_output_stream(part)
+        except FileNotFoundError:  # only then: to make a folder takes as long as to write
+            files.create_dir(parent, recursive=True)
+            stream = files.open_output_stream(part)
+        with stream as out:
+            out.write(data)
+        files.move(part, f"{parent}/{last}")
 
     def rewrite(self, name: str, content: object) -> None:
         """Write what is not there already."""

@@ -53,8 +53,8 @@ class Hints:
         return {name: Hint(*values) for name, values in content.items()}
 
     def report(self, stage: int, lane: int, vitals: Vitals) -> None:
-        """Leave what can be seen of a lane, unless that is what it left last."""
-        self._files.rewrite(f"vitals/{stage}/{lane}", vitals.to_json())
+        """Leave what can be seen of a lane."""
+        self._files.write(f"vitals/{stage}/{lane}", vitals.to_json())
 
     def reported(self, stage: int, lane: int) -> Vitals:
         """What a lane last left; nothing if it left nothing."""

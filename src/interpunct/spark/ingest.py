@@ -8,7 +8,7 @@ as they are for the lanes to judge.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -26,9 +26,10 @@ from interpunct.progress.timestamps import TimeSpec
 from interpunct.spark.assumed import Assumed, Unread
 from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.outgoing import Outgoing
+from interpunct.spark.packed import UnpackedOnce
 from interpunct.spark.rows import to_frame
 from interpunct.spark.warm import freeze_once
-from interpunct.spark.wire import END, MADE, RAW, SKIPPED, Row, to_batch
+from interpunct.spark.wire import END, MADE, RAW, SKIPPED, Note, Row, sketched, to_batch
 
 CHUNK = 100_000  # tuples taken through the prefix at once: few enough to stay in a core's cache
 
@@ -44,7 +45,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Ingest:
+class Ingest(UnpackedOnce):
     """For `mapInArrow` on one source's DataFrame, and for the readers of our own sources.
 
     Every task tells every lane what it saw of the whole stream, even when the lane gets no tuple:
@@ -99,13 +100,11 @@ class Ingest:
             full = [row for pages in (*sure, *doubtful) for row in pages.full()]
             if full:
                 yield to_batch(full)
-        if seen.rows:
-            behind = Spread.merged(spreads).behind if spreads else None
-            rest = [row for pages in (*sure, *doubtful) for row in pages.rest()]
-            yield to_batch([*self._told(seen, behind), *rest, *self._counted(skipped, made)])
-        if last:
-            stages = [target.stage for target in self.targets]
-            yield to_batch([Row(n, s, END + self.source) for s in stages for n in self.lane_ids])
+        behind = Spread.merged(spreads).behind if spreads else None
+        rest = [row for pages in (*sure, *doubtful) for row in pages.rest()]
+        rest += self._told(seen, behind, self._counted(skipped, made), last=last)
+        if rest:
+            yield to_batch(rest)
 
     def assumed(self) -> list[Assumed]:
         """What the lanes of each stage that the source enters do without."""
@@ -114,15 +113,15 @@ class Ingest:
             for t in self.targets
         ]
 
-    def _counted(self, skipped: list[int], made: list[Counter[str]]) -> Iterator[Row]:
-        """How many tuples were left out, and how many the operators here have put out, for one lane
-        of each stage to remember."""
-        lane = self.lane_ids[0]
-        for target, left_out, put_out in zip(self.targets, skipped, made, strict=True):
-            if left_out:
-                yield Row(lane, target.stage, f"{SKIPPED}{self.source}", rows=left_out)
-            for name, tuples in put_out.items():
-                yield Row(lane, target.stage, f"{MADE}{name}", rows=tuples)
+    def _counted(self, skipped: list[int], made: list[Counter[str]]) -> dict[int, list[Note]]:
+        """By stage, how many tuples were left out, and how many the operators here have put out."""
+        return {
+            target.stage: [
+                *([Note(f"{SKIPPED}{self.source}", rows=left_out)] if left_out else []),
+                *(Note(f"{MADE}{name}", rows=tuples) for name, tuples in put_out.items()),
+            ]
+            for target, left_out, put_out in zip(self.targets, skipped, made, strict=True)
+        }
 
     def _chunks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
         held: list[pa.RecordBatch] = []
@@ -176,15 +175,21 @@ class Ingest:
         sure = self.schema.ticks(frame).is_between(max(low, since + 1), high).fill_null(value=False)
         return frame.filter(sure), frame.filter(~sure)
 
-    def _told(self, seen: Facts, behind: bytes | None) -> Iterator[Row]:
-        """What was seen of the whole stream, for every lane."""
-        facts = (seen.rows, seen.greatest, seen.least)
-        for stage in self.listeners:
+    def _told(
+        self, seen: Facts, behind: bytes | None, counted: Mapping[int, list[Note]], *, last: bool
+    ) -> Iterator[Row]:
+        """What was seen of the whole stream, for every lane; what was counted, for the first lane
+        of each stage to remember."""
+        facts = Note(self.source, 0, seen.rows, seen.greatest, seen.least, sketched(behind))
+        told = [facts] if seen.rows else []
+        ends = [Note(END + self.source)] if last else []
+        for stage in (*self.listeners, *(target.stage for target in self.targets)):
             for lane in self.lane_ids:
-                yield Row(lane, stage, self.source, 0, *facts)
-        for target in self.targets:
-            for lane in self.lane_ids:
-                yield Row(lane, target.stage, self.source, 0, *facts, behind)
+                entered = stage in counted
+                first = counted[stage] if entered and lane == self.lane_ids[0] else []
+                notes = [*told, *first, *(ends if entered else [])]
+                if notes:
+                    yield Row.of_notes(lane, stage, notes)
 
 
 @dataclass(frozen=True)

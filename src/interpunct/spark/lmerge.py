@@ -66,7 +66,7 @@ from interpunct.spark.lmerge_relay import Feeder, Feeders, Relay
 from interpunct.spark.rows import arrow_schema, spark_schema, to_batches, to_frame
 from interpunct.spark.session import check_session
 from interpunct.spark.warm import freeze_once
-from interpunct.spark.wire import WIRE, Row, to_batch
+from interpunct.spark.wire import WIRE, Note, Row, opened, to_batch
 
 WHERE = "lmerge"
 REVISED = Properties(insert_only=False)
@@ -187,7 +187,8 @@ class _Split:
         said = frame.height - frame.filter(comes_or_goes(self.merger.kind)).height
         for index, lane in enumerate(self.lane_ids):
             part = Page(self.merger.entering, pl.concat([data.filter(lanes == index), marks]))
-            yield Row(lane, 0, name, rows=said, page=part.to_ipc(name))
+            yield Row.of_page(lane, 0, part, name)
+            yield Row.of_notes(lane, 0, [Note(name, rows=said)])
 
 
 @dataclass(frozen=True)
@@ -201,15 +202,17 @@ class _Unpack:
         before: list[int] = []
         after: list[int] = []
         inputs: dict[str, int] = {}
-        for batch in batches:
-            table = batch.select(["least", "greatest", "late", "page"])
-            for least, greatest, heard, data in zip(*table.columns, strict=True):
-                if data.is_valid:
-                    yield from to_batches(Page.from_ipc(data.as_buffer()).frame, self.target)
-                else:
-                    before.append(least.as_py())
-                    after.append(greatest.as_py())
-                    inputs = _least(inputs, json.loads(heard.as_py()))
+        for load in (load for batch in batches for load in batch.column("load")):
+            held = opened(memoryview(load.as_buffer()))
+            if isinstance(held, Page):
+                yield from to_batches(held.frame, self.target)
+                continue
+            for note in held:
+                assert note.least is not None
+                assert note.greatest is not None
+                before.append(note.least)
+                after.append(note.greatest)
+                inputs = _least(inputs, json.loads(note.words or "{}"))
         if after:
             moved = min(after) if min(after) > min(before) else None
             self.relay.hurry(moved, inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ from interpunct.spark.lmerge_notes import MergeNotes, Quarantine
 from interpunct.spark.quiet import QuietProcessor
 from interpunct.spark.state import KEY, VALUE
 from interpunct.spark.warm import Warm, freeze_once
-from interpunct.spark.wire import OUT, Row, to_pandas
+from interpunct.spark.wire import OUT, Note, Row, opened, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -276,13 +276,9 @@ class MergeProcessor(QuietProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        import pandas as pd
-
         del timerValues
         lane_id, merger = int(key[0]), self._merger
-        arrived = pd.concat(list(rows))
-        frames = self._frames(arrived)
-        speakers = set(arrived["stream"][arrived["rows"] > 0])
+        frames, speakers = _heard(load for frame in rows for load in frame["load"])
         place = (merger.run, lane_id)
         lane, state = _warm.take(place, self._entries, lambda found: LaneMerge(merger, found))
         batch = current_batch()
@@ -298,23 +294,17 @@ class MergeProcessor(QuietProcessor):
         emitted = [out for outs, _ in taken.values() for out in outs]
         leaving = []
         if any(out.height for out in emitted):
-            page = Page(merger.schema, pl.concat(emitted)).to_ipc("lmerge")
-            leaving.append(Row(lane_id, OUT, "elements", page=page))
+            page = Page(merger.schema, pl.concat(emitted))
+            leaving.append(Row.of_page(lane_id, OUT, page, "lmerge"))
         if any(frame.select(is_mark(merger.kind).any()).item() for frame in frames.values()):
-            after, heard = lane.merge.max_stable, json.dumps(lane.stables()).encode()
-            leaving.append(Row(self._ids[0], OUT, STABLE, greatest=after, least=before, late=heard))
+            heard = json.dumps(lane.stables())
+            note = Note(STABLE, greatest=lane.merge.max_stable, least=before, words=heard)
+            leaving.append(Row.of_notes(self._ids[0], OUT, [note]))
         if leaving:
             yield to_pandas(leaving)
 
     def close(self) -> None:
         """State is Spark's; there is nothing to close."""
-
-    def _frames(self, arrived: pd.DataFrame) -> dict[str, pl.DataFrame]:
-        """The elements of each input."""
-        pages: dict[str, list[pl.DataFrame]] = {}
-        for name, data in zip(arrived["stream"], arrived["page"], strict=True):
-            pages.setdefault(name, []).append(Page.from_ipc(data).frame)
-        return {name: pl.concat(frames) for name, frames in pages.items()}
 
     def _report(self, batch: int | None, lane: int, told: Sequence[Lies]) -> None:
         """Say who is not believed: in the worker's log, and to the other lanes."""
@@ -328,3 +318,15 @@ class MergeProcessor(QuietProcessor):
                 for name, r in lies
             ]
             self._merger.notes.report(batch, lane, found)
+
+
+def _heard(loads: Iterable[bytes]) -> tuple[dict[str, pl.DataFrame], set[str]]:
+    """The elements of each input, and the inputs that have said something, here or elsewhere."""
+    pages: dict[str, list[pl.DataFrame]] = {}
+    speakers = set[str]()
+    for held in map(opened, loads):
+        if isinstance(held, Page):
+            pages.setdefault(held.stream, []).append(held.frame)
+        else:
+            speakers |= {note.stream for note in held if note.rows > 0}
+    return {name: pl.concat(frames) for name, frames in pages.items()}, speakers

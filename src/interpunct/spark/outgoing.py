@@ -49,5 +49,4 @@ class Outgoing:
         lanes = lane_of(frame, self.keys, len(self.lane_ids))
         for index, lane in enumerate(self.lane_ids):
             for part in frame.filter(lanes == index).iter_slices(FULL):
-                page = Page(schema, part).to_ipc(self.stream)
-                yield Row(lane, self.stage, self.stream, page=page)
+                yield Row.of_page(lane, self.stage, Page(schema, part), self.stream)

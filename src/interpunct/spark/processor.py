@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from interpunct.engine.lane_source import Facts
 from interpunct.engine.vitals import Vitals
 from interpunct.flow.nodes import Ref
 from interpunct.model.page import Page
+from interpunct.spark import wire
 from interpunct.spark.channel import Message
 from interpunct.spark.hints import Hint, Hints, current_batch
 from interpunct.spark.lanes import lane_of
@@ -24,24 +25,18 @@ from interpunct.spark.state import KEY, VALUE, SparkState
 from interpunct.spark.warm import Warm, freeze_once
 from interpunct.spark.wire import (
     BEAT,
-    BLOCKED,
-    CLOCK,
-    COLUMNS,
-    END,
     FEEDBACK,
-    IDLE,
     LATE,
-    LEAVING,
-    MADE,
     OUT,
     PROOF,
     RAW,
     SINK,
-    SKIPPED,
     WAKE,
+    Note,
     Row,
-    passing,
+    opened,
     row_column,
+    sketch,
     to_leaving,
     to_pandas,
 )
@@ -71,31 +66,20 @@ class LaneProcessor(QuietProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        import pandas as pd
-
         del timerValues
-        lane_id = int(key[0])
-        arrived = pd.concat(list(rows))
-        mine = arrived["stage"] == self._stage
-        others = arrived.loc[~mine, COLUMNS]
-        if not self._last and len(others):
-            yield others
-        leaving = passing(others) if self._last else []
-        if not mine.any():
-            yield from self._to_leave([], leaving)
-            return
-        output = self._run(lane_id, self._batch(arrived[mine]))
-        pieces: list[pl.DataFrame] = []
-        if self._direct is not None:
-            name, _ = self._direct
-            frame = output.sinks.pop(name.removeprefix(SINK), None)
-            if frame is not None and frame.height:
-                leaving.append(Row(lane_id, OUT, name, rows=frame.height))
-                pieces += frame.iter_slices(AT_ONCE)
-        leaving += self._leaving(lane_id, output)
+        lane_id, now = int(key[0]), 0
+        mine, others = list[bytes](), list[Row]()
+        for frame in rows:
+            now = int(frame["now"].iloc[0])
+            for stage, load in zip(frame["stage"].tolist(), frame["load"], strict=True):
+                if stage == self._stage:
+                    mine.append(load)
+                else:
+                    others.append(Row(lane_id, stage, load))
+        output = self._run(lane_id, self._batch(now, mine)) if mine else None
         if self._last:
-            yield from self._to_leave(pieces, leaving)
-        elif leaving:
+            yield from self._to_leave(others, lane_id, output)
+        elif leaving := [*others, *(() if output is None else self._leaving(lane_id, output))]:
             yield to_pandas(leaving)
 
     def _run(self, lane_id: int, batch: LaneBatch) -> LaneOutput:
@@ -116,46 +100,48 @@ class LaneProcessor(QuietProcessor):
 
     # In ---------------------------------------------------------------------------------------
 
-    def _batch(self, arrived: pd.DataFrame) -> LaneBatch:
-        """Pages and facts of one batch, by stream."""
-        import pandas as pd
-
-        batch = LaneBatch(now=int(arrived["now"].iloc[0]))
+    def _batch(self, now: int, loads: Iterable[bytes]) -> LaneBatch:
+        """Pages and notes of one batch, by stream."""
+        batch = LaneBatch(now)
         sources = {n.name for n in self._program.graph.sources}
-        names = ("stream", "sender", "rows", "greatest", "least", "late", "page")
-        columns = (arrived[c] for c in names)
-        for stream, sender, rows, greatest, least, late, data in zip(*columns, strict=True):
-            says = data is None or stream.startswith(FEEDBACK)
-            page = None if says else Page.from_ipc(data)
-            if stream in sources:
-                facts = batch.facts.setdefault(stream, Facts())
-                high, low = (None if pd.isna(end) else int(end) for end in (greatest, least))
-                behind = None if late is None else bytes(late)
-                facts.add(int(rows), high, low, behind, int(sender))
-                if page is not None:
-                    batch.entering.setdefault(stream, []).append(page.frame)
-            elif stream.startswith(END):
-                batch.finished.add(stream.removeprefix(END))
-            elif stream.startswith(IDLE):
-                batch.idle[stream.removeprefix(IDLE)] = int(greatest)
-            elif stream.startswith(BLOCKED):
-                batch.blocked[stream.removeprefix(BLOCKED)] = int(greatest)
-            elif stream.startswith(FEEDBACK):
-                target, reader = stream.removeprefix(FEEDBACK), int(sender)
-                words = bytes(data).decode()
-                batch.feedback.append(Said(target, words, None if reader < 0 else reader))
-            elif stream.startswith(SKIPPED):
-                name = stream.removeprefix(SKIPPED)
-                batch.skipped[name] = batch.skipped.get(name, 0) + int(rows)
-            elif stream.startswith(MADE):
-                name = stream.removeprefix(MADE)
-                batch.made[name] = batch.made.get(name, 0) + int(rows)
-            elif stream.startswith(RAW) and page is not None:
-                batch.raw.setdefault(stream.removeprefix(RAW), []).append(page.frame)
-            elif stream != CLOCK and page is not None:
-                node, port = stream.rsplit(":", 1)
-                batch.pages.setdefault(Ref(node, int(port)), []).append((int(sender), page))
+        for load in loads:
+            held = opened(load)
+            if isinstance(held, Page):
+                self._enter(batch, held, sources)
+            else:
+                for note in held:
+                    self._hear(batch, self._program.heard(note), sources)
         return batch
+
+    def _enter(self, batch: LaneBatch, page: Page, sources: set[str]) -> None:
+        if page.stream in sources:
+            batch.entering.setdefault(page.stream, []).append(page.frame)
+        elif page.stream.startswith(RAW):
+            batch.raw.setdefault(page.stream.removeprefix(RAW), []).append(page.frame)
+        else:
+            node, port = page.stream.rsplit(":", 1)
+            batch.pages.setdefault(Ref(node, int(port)), []).append((page.sender, page))
+
+    def _hear(self, batch: LaneBatch, note: Note, sources: set[str]) -> None:
+        stream, sender, rows, greatest, least, words = note
+        if stream in sources:
+            facts = batch.facts.setdefault(stream, Facts())
+            facts.add(rows, greatest, least, sketch(words), sender)
+            return
+        kind, _, name = stream.partition(":")
+        match f"{kind}:":
+            case wire.END:
+                batch.finished.add(name)
+            case wire.IDLE if greatest is not None:
+                batch.idle[name] = greatest
+            case wire.BLOCKED if greatest is not None:
+                batch.blocked[name] = greatest
+            case wire.FEEDBACK if words is not None:
+                batch.feedback.append(Said(name, words, None if sender < 0 else sender))
+            case wire.SKIPPED:
+                batch.skipped[name] = batch.skipped.get(name, 0) + rows
+            case wire.MADE:
+                batch.made[name] = batch.made.get(name, 0) + rows
 
     # The lane ---------------------------------------------------------------------------------
 
@@ -186,45 +172,64 @@ class LaneProcessor(QuietProcessor):
 
     # Out --------------------------------------------------------------------------------------
 
-    def _to_leave(self, pieces: list[pl.DataFrame], rows: list[Row]) -> Iterator[pd.DataFrame]:
-        """Tuples in columns of their own; below the last of them, pages and notes."""
-        schema = None if self._direct is None else self._direct[1]
-        columns = [*LEAVING, *map(row_column, () if schema is None else schema.names)]
-        tuples = (as_rows(piece, schema) for piece in pieces if schema is not None)
+    def _to_leave(
+        self, others: Iterable[Row], lane_id: int, output: LaneOutput | None
+    ) -> Iterator[pd.DataFrame]:
+        """From the last stage: tuples in columns of their own; below the last of them, pages and
+        notes."""
+        pieces, columns = list[pl.DataFrame](), list(wire.LEAVING.names)
+        loads = [row.load for row in others]
+        if self._direct is not None:
+            name, schema = self._direct
+            columns += map(row_column, schema.names)
+            frame = None if output is None else output.sinks.pop(name.removeprefix(SINK), None)
+            if frame is not None and frame.height:
+                pieces = list(frame.iter_slices(AT_ONCE))
+                loads.append(Row.of_notes(lane_id, OUT, [Note(name, rows=frame.height)]).load)
+        if output is not None:
+            loads += [row.load for row in self._leaving(lane_id, output)]
+        tuples = (as_rows(piece, schema) for piece in pieces)
         for _ in pieces[:-1]:
             yield to_spark(next(tuples), columns=columns)
-        if pieces or rows:
-            yield to_spark(*tuples, to_leaving(rows), columns=columns)
+        if pieces or loads:
+            yield to_spark(*tuples, to_leaving(loads), columns=columns)
 
     def _leaving(self, lane_id: int, output: LaneOutput) -> Iterator[Row]:
+        """Pages for sinks, for late outputs and for later stages; the rest in one row of notes."""
+        nodes = self._program.graph.nodes
         for name, frame in output.sinks.items():
-            data = Page(self._program.graph.nodes[name].streams[0].schema, frame).to_ipc(name)
-            yield Row(lane_id, OUT, f"{SINK}{name}", page=data)
-        for name, reached in output.reached.items():
-            yield Row(lane_id, OUT, f"{BEAT}{name}", greatest=reached)
+            page = Page(nodes[name].streams[0].schema, frame)
+            yield Row.of_page(lane_id, OUT, page, f"{SINK}{name}")
         for name, frame in output.late.items():
-            data = Page(self._program.graph.nodes[name].outputs[1].schema, frame).to_ipc(name)
-            yield Row(lane_id, OUT, f"{LATE}{name}", rows=frame.height, page=data)
+            page = Page(nodes[name].outputs[1].schema, frame)
+            yield Row.of_page(lane_id, OUT, page, f"{LATE}{name}")
         for ref, page in output.onward.items():
             yield from self._onward(lane_id, ref, page)
+        if notes := list(self._notes(lane_id, output)):
+            yield Row.of_notes(lane_id, OUT, notes)
+
+    def _notes(self, lane_id: int, output: LaneOutput) -> Iterator[Note]:
+        for name, reached in output.reached.items():
+            yield Note(f"{BEAT}{name}", greatest=reached)
+        for name, frame in output.late.items():
+            yield Note(f"{LATE}{name}", rows=frame.height)
         if output.wake_at is not None:
-            yield Row(lane_id, OUT, WAKE, greatest=output.wake_at)
+            yield Note(WAKE, greatest=output.wake_at)
         for ref, feedback in output.feedback:
             message = Message.of(f"{ref.node}:{ref.port}", feedback)
             entered = ref.node not in self._program.stages[self._stage].nodes
             reader = self._program.reader(ref, self._stage, lane_id) if entered else -1
-            row = (f"{FEEDBACK}{message.target}", self._program.lane_ids.index(lane_id), reader)
-            yield Row(lane_id, OUT, *row, page=message.text.encode())
+            sender = self._program.lane_ids.index(lane_id)
+            yield Note(f"{FEEDBACK}{message.target}", sender, reader, words=message.text)
         for name, moment in output.unproven.items():
-            yield Row(lane_id, OUT, f"{PROOF}{name}", greatest=moment)
+            yield Note(f"{PROOF}{name}", greatest=moment)
 
     def _onward(self, lane_id: int, ref: Ref, page: Page) -> Iterator[Row]:
         """A page for every lane of every later stage that reads the stream."""
         ids = self._program.lane_ids
-        sender = ids.index(lane_id)
-        stream = f"{ref.node}:{ref.port}"
+        stream, sender = f"{ref.node}:{ref.port}", ids.index(lane_id)
         for stage, keys in self._program.readers_of(ref):
             lanes = lane_of(page.frame, keys, len(ids))
             for index, lane in enumerate(ids):
                 part = Page(page.schema, page.frame.filter(lanes == index), page.punctuations)
-                yield Row(lane, stage, stream, sender, page=part.to_ipc(stream))
+                yield Row.of_page(lane, stage, part, stream, sender)

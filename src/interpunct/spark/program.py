@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from interpunct.engine.lane import Lane, exports_of
 from interpunct.flow.graph import Graph
@@ -19,13 +20,14 @@ from interpunct.spark.channel import Channel
 from interpunct.spark.hints import Hints
 from interpunct.spark.ingest import Target
 from interpunct.spark.lanes import lane_ids
-from interpunct.spark.wire import SINK
+from interpunct.spark.packed import UnpackedOnce
+from interpunct.spark.wire import SINK, Note
 
 LONG, AROUND = 160, 2  # letters of two descriptions that are cut, words left around what differs
 
 
 @dataclass(frozen=True)
-class Program:
+class Program(UnpackedOnce):
     """A flow cut into stages for a number of lanes."""
 
     graph: Graph
@@ -43,7 +45,7 @@ class Program:
         lanes: int,
         hints: Hints | None = None,
         channel: Channel | None = None,
-    ) -> Program:
+    ) -> Self:
         if lanes < 1:
             raise FlowError("start", "at least one lane", str(lanes), "Pass lanes=2 or more.")
         cut = stages(graph)
@@ -118,6 +120,10 @@ class Program:
             attributes = self.graph.nodes[node].prototype.attributes
             names = tuple(str(attributes.output_of(0, name)) for name in names)
         return Target(stage.number, keys, prefix, names)
+
+    def heard(self, note: Note) -> Note:
+        """What a note says to the lanes of this program."""
+        return note
 
     def readers_of(self, ref: Ref) -> list[tuple[int, tuple[str, ...]]]:
         """The stages a stream of an earlier stage enters, with the lane's attributes."""

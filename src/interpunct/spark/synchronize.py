@@ -27,7 +27,7 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Self
 
@@ -39,21 +39,20 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from interpunct.flow.builder import FlowBuilder
 from interpunct.model.errors import FeedError, FlowError, SchemaError
-from interpunct.model.late import SOURCE, late_schema
+from interpunct.model.late import SOURCE as STREAM
+from interpunct.model.late import late_schema
 from interpunct.model.page import Page
 from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, START_OF_TIME, Schema
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.timestamps import UNSAID, Bounds, external
 from interpunct.spark.compile import batch_time, ingested, unpacked
 from interpunct.spark.processor import LaneProcessor
-from interpunct.spark.program import Program
 from interpunct.spark.rows import arrow_schema, ddl_of, to_batches
 from interpunct.spark.session import check_session, levels_to_the_user
-from interpunct.spark.synchronizing import HELD, Synchronizing
-from interpunct.spark.wire import BEAT, LATE, OUT, RAW, SINK, WIRE
+from interpunct.spark.synchronizing import HELD, SOURCE, Synchronizing
+from interpunct.spark.wire import BEAT, LATE, LEAVING, SINK, Note
 
 _WATERMARKED = "spark.watermarkDelayMs"  # what Spark writes into a time column's metadata
-_SOURCE = "stream_{}"  # what lanes call the DataFrames, in the order given
 _RELEASED = "released"
 MILLISECOND = 1_000  # microseconds
 
@@ -121,7 +120,7 @@ def synchronize(
         )  # fmt: skip
     hold = waits if hold is None else hold
     branches = [
-        _branch(number, name, frame, time, bounds, lanes, hold)
+        _branch((number, len(frames)), name, frame, time, bounds, lanes, hold)
         for number, (name, frame) in enumerate(zip(called, frames, strict=True))
     ]
     check_session(frames[0].sparkSession, lanes)
@@ -143,7 +142,7 @@ class _Branch:
     frame: DataFrame
     schema: Schema
     skew: int  # from the heartbeat to the greatest timestamp; 0 where rows are held
-    program: Program
+    program: Synchronizing
 
     @property
     def time(self) -> str:
@@ -155,22 +154,12 @@ class _Branch:
         return ingested(self.program, source, self.frame)
 
     def leaving(self, shuffled: DataFrame) -> DataFrame:
-        """What leaves the lanes; of the other streams only the facts enter, as if its own: those
-        who learn tell the streams apart by the sender."""
-        stream = F.col("stream")
-        raw = stream == f"{RAW}{self.name}"
-        mine = raw | (stream == self.name)
-        rows = shuffled.select(
-            "lane", "stage", F.when(raw, stream).otherwise(self.name).alias("stream"),
-            F.substring_index(stream, "_", -1).cast("int").alias("sender"),
-            "rows", "greatest", "least", "late",
-            F.when(mine, F.col("page")).alias("page"),
-            batch_time().alias("now"),
-        )  # fmt: skip
-        lanes = rows.groupBy("lane").transformWithStateInPandas(
-            LaneProcessor(self.program, 0), WIRE, "append", "none"
+        """What leaves the lanes of this stream."""
+        mine = shuffled.filter(F.col("stage") == self.program.number)
+        rows = mine.select("lane", F.lit(0).alias("stage"), "load", batch_time().alias("now"))
+        return rows.groupBy("lane").transformWithStateInPandas(
+            LaneProcessor(self.program, 0, last=True), LEAVING, "append", "none"
         )
-        return lanes.filter(F.col("stage") == OUT)
 
     def released(self, leaving: DataFrame) -> DataFrame:
         """The rows, with the heartbeat as their watermark. Late ones are counted among the query's
@@ -180,11 +169,13 @@ class _Branch:
         target = StructType([StructField(f.name, f.dataType) for f in self.frame.schema])
         marked = StructType([*target, StructField(mark, BooleanType())])
         release = _Release(self.time, self.skew, arrow_schema(marked))
-        wanted = F.col("stream").isin(f"{SINK}{_RELEASED}", f"{BEAT}{_RELEASED}")
-        late = F.when(F.col("stream") == f"{LATE}{self.name}", F.col("rows")).otherwise(0)
+        stream = F.col("stream")
+        noted = F.get_json_object(stream, "$[2]").cast("long")  # the rows of a note
+        late = F.when(stream.startswith(f'["{LATE}'), noted).otherwise(0)
         number = F.coalesce(F.sum(late), F.lit(0)).alias("late")
         counted = leaving.observe(f"{self.called} late {unique}", number)
-        rows = counted.filter(wanted).select("greatest", "page").mapInArrow(release, marked)
+        wanted = (stream == f"{SINK}{_RELEASED}") | stream.startswith(f'["{BEAT}')
+        rows = counted.filter(wanted).mapInArrow(release, marked)
         milliseconds = -(-self.skew // 1000)  # Spark counts in these; rounded up it drops nothing
         seen = F.max(_quoted(self.time)).alias("greatest")
         return (
@@ -197,7 +188,7 @@ class _Branch:
     def late(self, leaving: DataFrame) -> DataFrame:
         """The late rows."""
         rows = unpacked(leaving, f"{LATE}{self.name}", late_schema(self.schema))
-        return rows.withColumn(SOURCE, F.lit(self.called))
+        return rows.withColumn(STREAM, F.lit(self.called))
 
 
 @dataclass(frozen=True)
@@ -210,13 +201,15 @@ class _Release:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for heartbeat, data in zip(batch.column(0), batch.column(1), strict=True):
+            for note, data in zip(batch.column(0), batch.column(1), strict=True):
                 if data.is_valid:
                     frame = Page.from_ipc(data.as_buffer()).frame
                     marked = frame.with_columns(pl.lit(False).alias(self.target.names[-1]))
                     yield from to_batches(marked, self.target)
-                elif heartbeat.as_py() > START_OF_TIME:
-                    yield self._punctuation(heartbeat.as_py() + self.skew)
+                    continue
+                heartbeat = Note.of(note.as_py()).greatest
+                if heartbeat is not None and heartbeat > START_OF_TIME:
+                    yield self._punctuation(heartbeat + self.skew)
 
     def _punctuation(self, date: int) -> pa.RecordBatch:
         date = min(max(date, FIRST_YEAR), LAST_YEAR)
@@ -231,7 +224,7 @@ class _Release:
 
 
 def _branch(
-    number: int,
+    place: tuple[int, int],  # the number of the DataFrame, and of how many
     called: str,
     frame: DataFrame,
     time: str,
@@ -239,7 +232,8 @@ def _branch(
     lanes: int,
     hold: bool,
 ) -> _Branch:
-    name = _SOURCE.format(number)
+    number, frames = place
+    name = SOURCE.format(number)
     where = f"synchronize, DataFrame {number}" + ("" if called == name else f" ({called})")
     if not hasattr(frame, "isStreaming"):
         raise FeedError(
@@ -278,7 +272,7 @@ def _branch(
     except SchemaError as error:
         raise SchemaError(where, error.expected, error.got, error.fix) from error
     flow.sink(_RELEASED, stream.sort(name=HELD) if hold else stream)
-    program = Synchronizing.of(flow.graph, lanes)
+    program = replace(Synchronizing.of(flow.graph, lanes), number=number, streams=frames)
     skew = 0 if hold or isinstance(bounds, Adaptive) else bounds.skew
     return _Branch(name, called, frame, stream.schema, skew, program)
 
@@ -308,7 +302,7 @@ def _checked_bounds(bounds: Bounds | Adaptive | None) -> Bounds | Adaptive:
 def _checked_names(names: Sequence[str] | None, frames: int) -> Sequence[str]:
     """What the late rows call their streams."""
     if names is None:
-        return [_SOURCE.format(number) for number in range(frames)]
+        return [SOURCE.format(number) for number in range(frames)]
     if isinstance(names, str) or len(set(names)) != frames or len(names) != frames:
         raise FlowError(
             "synchronize", f"{frames} different names, one for each DataFrame", repr(names),

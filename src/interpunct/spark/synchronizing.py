@@ -10,6 +10,7 @@ Only its time and the number of lanes belong to a checkpoint.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -24,24 +25,58 @@ from interpunct.operators.contract import Stream
 from interpunct.operators.sort import Sort
 from interpunct.operators.source import source_schema
 from interpunct.operators.state import Scoped, State
+from interpunct.spark.ingest import Target
 from interpunct.spark.program import Program
 from interpunct.spark.refusal import refusing
+from interpunct.spark.wire import CLOCK, Note
 
 HELD = "held"  # the operator with which rows wait
 _COLUMNS = "columns"  # the record of the columns that the rows in state have
 
 
+SOURCE = "stream_{}"  # what lanes call the DataFrames, in the order given
+
+
+@dataclass(frozen=True)
 class Synchronizing(Program):
-    """Its user has said nothing of operators, so errors do not either."""
+    """Its user has said nothing of operators, so errors do not either.
+
+    Each of the streams has one, and its rows go to lanes of its own; what was seen of it goes to
+    the lanes of all.
+    """
+
+    number: int = 0  # of the stream among those that are synchronized
+    streams: int = 1
 
     @property
     def where(self) -> str:
         return "synchronize"
 
     @property
+    def direct(self) -> None:
+        """Rows leave in pages: heartbeats have to become rows beside them."""
+        return None
+
+    @property
     def _source(self) -> SourceNode:
         (source,) = self.graph.sources
         return source
+
+    def targets(self, source: str) -> tuple[Target, ...]:
+        """On the wire, the number of the stream is that of the stage."""
+        return tuple(replace(t, stage=self.number) for t in super().targets(source))
+
+    def listeners(self, source: str) -> tuple[int, ...]:
+        del source
+        return tuple(n for n in range(self.streams) if n != self.number)
+
+    def heard(self, note: Note) -> Note:
+        """What was seen of any stream moves the time of this one, as if its own: those who learn
+        tell the streams apart by the sender. That one has finished moves no time."""
+        number = note.stream.rpartition("_")[2]
+        if SOURCE.format(number) != note.stream:
+            return Note(CLOCK)
+        return note._replace(stream=self._source.name, sender=int(number))
 
     def described(self, stage: int) -> dict[str, str]:
         del stage  # there is one
