@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
+from functools import partial
 
 import polars as pl
 import pytest
 
 import interpunct as ip
-from interpunct.flow.words import _MEANT
-from interpunct.model.errors import FlowError, WordError
+from interpunct.flow.words import MEANT, meant
+from interpunct.model.errors import ExpressionError, FlowError, WordError
 
 
 def two(flow: ip.Flow, ddl: str = "item bigint, ts bigint, price double") -> list[ip.FlowStream]:
@@ -56,15 +58,33 @@ def test_a_word_of_pyspark_is_answered_with_ours() -> None:
     assert str(error.value) == (
         "stream 'asks': expected a word of streams, got 'filter'. Write stream.where('price > 0')."
     )
-    for word, instead in _MEANT.items():
+    for word in MEANT:
         with pytest.raises(WordError, match=word) as told:
             getattr(a, word)
-        assert told.value.fix == f"Write {instead}."
+        assert told.value.fix == f"Write {meant(word, a.schema)}."
+
+
+@pytest.mark.parametrize(
+    "ddl",
+    [
+        "item bigint, ts bigint, price double",
+        "ts timestamp, name string, n int",
+        "name string, ts bigint",
+    ],
+)
+def test_what_is_to_be_written_names_columns_that_are_there_and_builds(ddl: str) -> None:
+    for word in MEANT:
+        flow = ip.Flow("market")
+        stream, other = two(flow, ddl)
+        instead = meant(word, stream.schema)
+        code = re.split(r", (?=with|which|one)", instead)[0]
+        if "…" not in code and not code.startswith("flow."):
+            eval(code, {"stream": stream, "a": stream, "b": other, "flow": flow, "ip": ip})
 
 
 def test_no_word_of_ours_is_said_to_be_missing_and_what_is_meant_is_there() -> None:
-    assert not [word for word in _MEANT if hasattr(ip.FlowStream, word)]
-    for instead in _MEANT.values():
+    assert not [word for word in MEANT if hasattr(ip.FlowStream, word)]
+    for instead in MEANT.values():
         on, _, word = instead.partition("(")[0].rpartition(".")
         owner = {"flow": ip.Flow, "stream": ip.FlowStream, "a": ip.FlowStream}.get(on)
         assert owner is None or hasattr(owner, word), instead
@@ -98,3 +118,34 @@ def test_streams_are_copied_and_pickled_as_before() -> None:
 def test_the_error_can_be_pickled() -> None:
     error = WordError("stream 'a'", "a word of streams", "'filter'", "Write stream.where(…).")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def people() -> ip.FlowStream:
+    return two(ip.Flow("people"), "name string, ts bigint, born bigint")[0]
+
+
+def test_a_column_may_be_called_name() -> None:
+    stream = people()
+    assert stream.with_columns(age="ts - born").schema.names == ("name", "ts", "born", "age")
+    assert stream.with_columns("upper(name) as name").schema.names == ("name", "ts", "born")
+    assert stream.select("ts", "name").schema.names == ("ts", "name")
+    assert stream.select("ts", "upper(name) AS `full name`").schema.names == ("ts", "full name")
+    first = stream.aggregate("first(name) as name", by="born", every=10, n="count(*)")
+    assert first.schema.names == ("born", "ts", "name", "n")
+
+
+def test_an_operator_is_not_named_when_a_column_was_meant() -> None:
+    stream = people()
+    for name in ("born", "upper(name)"):
+        for make in (stream.select, stream.with_columns, partial(stream.aggregate, every=10)):
+            with pytest.raises(
+                FlowError, match=r"name=… what the operator is to be called"
+            ) as told:
+                make("ts", name=name)
+            assert told.value.fix == f"For a column called 'name' write '{name} as name'."
+    assert stream.select("ts", name="the time").ref.node == "the time"
+
+
+def test_an_expression_that_is_given_no_name_asks_for_one() -> None:
+    with pytest.raises(ExpressionError, match=r"Write 'ts - born as total', or total='ts - born'"):
+        people().select("ts", "ts - born")

@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -43,10 +44,10 @@ from interpunct.flow.nodes import (
     TimerNode,
     TupleWindowNode,
 )
-from interpunct.flow.words import meant
+from interpunct.flow.words import MEANT, meant
 from interpunct.model.durations import duration
 from interpunct.model.errors import FlowError, SchemaError, WordError
-from interpunct.model.expression import aggregate, predicate, scalar
+from interpunct.model.expression import aggregate, named, predicate, scalar
 from interpunct.model.schema import Schema
 from interpunct.operators.archive import Archive
 from interpunct.operators.contract import Stream
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 Source = str | pl.Expr
 Length = str | timedelta | int
+_NAME = re.compile(r"\w[\w :.-]*")
 
 
 @dataclass(frozen=True)
@@ -108,21 +110,44 @@ class FlowStream:
         return self._then(SelectNode(name, (self.ref,), (self.stream,), test))
 
     def select(self, *columns: str, name: str | None = None, **computed: Source) -> FlowStream:
-        """These attributes, and new ones by name: ``select("ts", kmh="speed * 1.609")``."""
-        name = self.flow.fresh("select", name)
-        where = f"select {name!r}"
-        sources: dict[str, Source] = {**{c: c for c in columns}, **computed}
-        built = {out: scalar(s, self.schema, where) for out, s in sources.items()}
+        """These attributes, and new ones by name: ``select("ts", kmh="speed * 1.609")``, or
+        ``select("ts", "speed * 1.609 as kmh")``."""
+        name = self._called("select", name)
+        sources = self._columns(columns, computed, f"select {name!r}")
+        return self._projected(name, sources)
+
+    def with_columns(
+        self, *columns: str, name: str | None = None, **computed: Source
+    ) -> FlowStream:
+        """All attributes, some replaced or added."""
+        name = self._called("select", name)
+        kept: dict[str, Source] = {c: c for c in self.schema.names}
+        return self._projected(name, kept | self._columns(columns, computed, f"select {name!r}"))
+
+    def _projected(self, name: str, sources: Mapping[str, Source]) -> FlowStream:
+        built = {out: scalar(s, self.schema, f"select {name!r}") for out, s in sources.items()}
         return self._then(ProjectNode(name, (self.ref,), (self.stream,), built))
 
-    def with_columns(self, *, name: str | None = None, **computed: Source) -> FlowStream:
-        """All attributes, some replaced or added."""
-        kept = {c: c for c in self.schema.names}
-        return self.select(name=name, **(kept | computed))
+    def _columns(
+        self, columns: Sequence[str], computed: Mapping[str, Source], where: str
+    ) -> dict[str, Source]:
+        """What is to be in each column, by its name."""
+        return {**dict(named(c, self.schema, where) for c in columns), **computed}
+
+    def _called(self, kind: str, name: str | None) -> str:
+        """What an operator is called. Who gives it the name of a column means that column, and one
+        that is to be called `name`."""
+        if name is not None and (name in self.schema or not _NAME.fullmatch(name)):
+            raise FlowError(
+                f"{kind} of stream {str(self.ref)!r}",
+                "in name=… what the operator is to be called", repr(name),
+                f"For a column called 'name' write {f'{name} as name'!r}.",
+            )  # fmt: skip
+        return self.flow.fresh(kind, name)
 
     def aggregate(
         self,
-        *,
+        *columns: str,
         by: str | Sequence[str] = (),
         every: Length | None = None,
         size: Length | None = None,
@@ -137,8 +162,9 @@ class FlowStream:
         `every="20s"` tumbles; `every="20s", size="1m"` slides; `rows=100, slide=10` counts tuples.
         A `speculative` one does not wait for windows to close: its output is a revisable stream.
         """
-        name = self.flow.fresh("aggregate", name)
+        name = self._called("aggregate", name)
         where = f"aggregate {name!r}"
+        aggregates = self._columns(columns, aggregates, where)
         groups = (by,) if isinstance(by, str) else tuple(by)
         for group in groups:
             if group not in self.schema:
@@ -340,11 +366,10 @@ class FlowStream:
 
         def __getattr__(self, word: str) -> Any:
             """Asked only for what is not there: a word of PySpark is answered with ours."""
-            instead = meant(word)
-            if instead is None:
+            if word not in MEANT:
                 return self.__getattribute__(word)  # raises what it raised before
-            where = f"stream {str(self.ref)!r}"
-            raise WordError(where, "a word of streams", repr(word), f"Write {instead}.")
+            where, fix = f"stream {str(self.ref)!r}", f"Write {meant(word, self.schema)}."
+            raise WordError(where, "a word of streams", repr(word), fix)
 
     def _then(self, node: Node) -> FlowStream:
         self.flow.add(node)

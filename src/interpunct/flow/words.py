@@ -1,26 +1,32 @@
 """Words of PySpark that a stream has under another name, for those who write them out of habit.
 
->>> meant("groupBy")
+>>> asks = Schema.of("item bigint, ts timestamp, price double", time="ts")
+>>> meant("groupBy", asks)
 "stream.aggregate(by='item', every='1 minute', n='count(*)')"
->>> meant("pivot") is None
-True
+>>> "pivot" in MEANT
+False
 """
 
 from __future__ import annotations
 
-_GROUPED = "stream.aggregate(by='item', every='1 minute', n='count(*)')"
-_ONCE = "stream.aggregate(by='item', every='1 minute', n='count(*)'), one row for each in a minute"
-_COMPUTED = "stream.with_columns(total='price * 2')"
-_CHOSEN = "stream.select('item', total='price * 2')"
+from interpunct.model.schema import Schema
+
+_GROUPED = "stream.aggregate(by='{key}', every={minute}, n='count(*)')"
+_ONCE = f"{_GROUPED}, one row for each in a window"
+_COMPUTED = "stream.with_columns(twice='{value} * 2')"
+_CHOSEN = "stream.select('{key}', {time}, twice='{value} * 2')"
 _UNITED = "a.union(b)"
 _DELIVERED = "flow.sink('out', stream) and flow.run(…) or flow.start(…)"
-_MEANT = {
-    "filter": "stream.where('price > 0')",
+_FIRST = "flow.sink('out', stream) and flow.run(…)['out'].head(10)"
+MEANT = {
+    "filter": "stream.where('{value} > 0')",
     "withColumn": _COMPUTED,
     "withColumns": _COMPUTED,
     "selectExpr": _CHOSEN,
-    "withColumnRenamed": "stream.select(new='old'), with all the others that are to stay",
-    "drop": "stream.select('item', 'ts'), with those that are to stay",
+    "withColumnRenamed": "stream.select({time}, new='{key}'), with all that are to stay",
+    "drop": "stream.select('{key}', {time}), with all that are to stay",
+    "fillna": "stream.with_columns(filled='coalesce({value}, 0)')",
+    "dropna": "stream.where('{value} is not null')",
     "groupBy": _GROUPED,
     "groupby": _GROUPED,
     "agg": _GROUPED,
@@ -30,16 +36,27 @@ _MEANT = {
     "unionAll": _UNITED,
     "unionByName": _UNITED,
     "orderBy": "stream.sort(), which is by time",
-    "withWatermark": "flow.source(…, time=ip.external('ts', bounds=ip.bounds(skew='30s')))",
+    "withWatermark": "flow.source(…, time=ip.external({time}, bounds=ip.bounds(skew={minute})))",
     "columns": "stream.schema.names",
     "printSchema": "print(stream.schema.ddl)",
     "explain": "flow.explain()",
     "writeStream": _DELIVERED,
     "show": _DELIVERED,
     "collect": _DELIVERED,
+    "limit": _FIRST,
+    "head": _FIRST,
+    "take": _FIRST,
 }
 
 
-def meant(word: str) -> str | None:
-    """What to write here instead of a word of PySpark; None if there is nothing to say of it."""
-    return _MEANT.get(word)
+def meant(word: str, schema: Schema) -> str:
+    """What to write instead of one of these words on a stream of this schema."""
+    others = [a for a in schema.attributes if a.name != schema.time] or list(schema.attributes)
+    numbers = [a.name for a in others if a.dtype.is_numeric()]
+    counted = schema.time is not None and schema[schema.time].dtype.is_integer()
+    return MEANT[word].format(
+        key=others[0].name,
+        value=numbers[-1] if numbers else f"length({others[-1].name})",
+        minute="60" if counted else "'1 minute'",
+        time=repr(schema.time or "ts"),
+    )

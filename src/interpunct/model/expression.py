@@ -12,6 +12,7 @@ An expression gives one value per tuple; give it a name with `.polars.alias(...)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,7 +29,10 @@ from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema, ddl_type
 from interpunct.model.scope import Scope, evaluated_type
 
-__all__ = ["Aggregate", "Expression", "Part", "aggregate", "predicate", "scalar"]
+__all__ = ["Aggregate", "Expression", "Part", "aggregate", "named", "predicate", "scalar"]
+
+
+_NAMED = re.compile(r"(.+)\s+as\s+(?:`(.+)`|(\w+))\s*", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,23 @@ def scalar(source: str | pl.Expr, schema: Schema, where: str) -> Expression:
     attribute = carried.meta.root_names()[0] if carried.meta.is_column() else None
     value, dtype = _carried(per_tuple(built), schema, where, text)
     return Expression(text, value, frozenset(built.meta.root_names()), attribute, dtype)
+
+
+def named(source: str, schema: Schema, where: str) -> tuple[str, str]:
+    """The name of a column and what is in it: an attribute is its own, the rest says ``… as n``.
+
+    >>> named("speed * 1.609 as kmh", Schema.of("speed double"), "map")
+    ('kmh', 'speed * 1.609')
+    """
+    if source in schema or source.isidentifier():
+        return source, source
+    found = _NAMED.fullmatch(source)
+    if found is None:
+        raise ExpressionError(
+            where, "the name of a column, or an expression with one", repr(source),
+            f"Write {source + ' as total'!r}, or total={source!r}.",
+        )  # fmt: skip
+    return found[2] or found[3], found[1]
 
 
 def predicate(source: str | pl.Expr, schema: Schema, where: str) -> Expression:
