@@ -43,11 +43,13 @@ class Feed:
 
     def arrivals(self, schema: Schema, where: str) -> Iterator[Arrival]:
         """Pages in the order they arrive; one per distinct moment, or per `batch` of time."""
+        first = 0
         for item in _chunks(self.data, self.page_size, where):
             if isinstance(item, Page):
                 yield Arrival(None, item)
                 continue
-            frame = _frame(item, schema, self.arrival, where)
+            frame = _frame(item, schema, self.arrival, where, first)
+            first += frame.height
             if self.arrival is None:
                 page = _checked(schema, frame, where)
                 for start in range(0, frame.height, self.page_size):
@@ -121,7 +123,8 @@ def _grouped(items: Iterator[Any], page_size: int) -> Iterator[Any]:
             yield [first, *islice(items, page_size - 1)]
 
 
-def _frame(item: Any, schema: Schema, arrival: str | None, where: str) -> pl.DataFrame:
+def _frame(item: Any, schema: Schema, arrival: str | None, where: str, first: int) -> pl.DataFrame:
+    """What was fed, as a frame; of rows the `first` has this number."""
     if isinstance(item, pl.DataFrame):
         return item
     if isinstance(item, pa.Table | pa.RecordBatch):
@@ -131,9 +134,9 @@ def _frame(item: Any, schema: Schema, arrival: str | None, where: str) -> pl.Dat
     if arrival is not None and arrival not in schema:
         schema = Schema((*schema.attributes, Attribute(arrival, ARRIVAL.type, ARRIVAL.dtype)))
     try:
-        return Page.of_rows(schema, item, where=where).frame
+        return Page.of_rows(schema, item, where=where, first=first).frame
     except InterpunctError as error:
-        raise FeedError(where, error.expected, error.got, error.fix) from error
+        raise FeedError(error.where, error.expected, error.got, error.fix) from error
 
 
 def _checked(schema: Schema, frame: pl.DataFrame, where: str) -> Page:

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from interpunct.model.errors import PageError, SchemaError
 from interpunct.model.punctuation import Punctuation
+from interpunct.model.rows import Row, framed
 from interpunct.model.schema import Schema, TimeKind
 
 _METADATA = b"interpunct"
@@ -52,19 +52,14 @@ class Page:
     def of_rows(
         cls,
         schema: Schema,
-        rows: Sequence[Mapping[str, Any] | Sequence[Any]],
+        rows: Sequence[Row],
         punctuations: Iterable[Punctuation] = (),
         where: str = "page",
+        first: int = 0,
     ) -> Page:
-        """A page from Python rows (mappings by name, or sequences in schema order)."""
-        try:
-            frame = pl.DataFrame(rows, schema=schema.polars, orient="row", strict=True)
-        except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
-            reason = str(error).splitlines()[0]
-            raise PageError(
-                where, f"rows of ({schema.ddl})", reason, "Check the order and types of values."
-            ) from error
-        return cls(schema, frame, tuple(punctuations))
+        """A page from Python rows (mappings by name, or sequences in schema order), which errors
+        count from `first`."""
+        return cls(schema, framed(rows, schema, where, first), tuple(punctuations))
 
     @classmethod
     def checked(cls, schema: Schema, frame: pl.DataFrame, where: str = "page") -> Page:
