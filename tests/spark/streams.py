@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,13 @@ class Delivered:
             if late:
                 found[stream] = found.get(stream, 0) + seen["late"]
         return found
+
+    @property
+    def greatest(self) -> set[datetime]:
+        """The greatest times that `synchronize` saw in the rows of a batch; Spark tells seconds."""
+        observed = [seen for p in self.progress for seen in p["observedMetrics"].values()]
+        texts = [seen["greatest"] for seen in observed if seen.asDict().get("greatest") is not None]
+        return {datetime.fromisoformat(text).replace(tzinfo=UTC) for text in texts}
 
 
 def run(job: DataFrame, checkpoint: Path, into: Delivered | None = None) -> Delivered:

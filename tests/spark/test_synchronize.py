@@ -238,6 +238,9 @@ def test_bounds_may_be_others_when_a_query_is_started_again(
     assert found.dropped == 0
     late_ones = {"stream_0": 1 if skew == 9 else 2, "stream_1": 0}
     assert found.late == late_ones, "counted, though nobody reads them"
+    rows = pl.concat([*in_time, frame([CLOSING], first=999)])
+    times = set(rows["ts"].dt.truncate("1s").to_list())
+    assert found.greatest <= times, "moments of rows, not of punctuations"
 
 
 def test_what_cannot_be_synchronized_is_refused_with_a_fix(

@@ -177,7 +177,7 @@ class _Branch:
         wanted = (stream == f"{SINK}{_RELEASED}") | stream.startswith(f'["{BEAT}')
         rows = counted.filter(wanted).mapInArrow(release, marked)
         milliseconds = -(-self.skew // 1000)  # Spark counts in these; rounded up it drops nothing
-        seen = F.max(_quoted(self.time)).alias("greatest")
+        seen = F.max(F.when(~_quoted(mark), _quoted(self.time))).alias("greatest")
         return (
             rows.withWatermark(self.time, f"{milliseconds} milliseconds")
             .observe(f"{self.called} {unique}", seen)
