@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +24,15 @@ app = typer.Typer(
     help="The papers' experiments and the benchmark, on this machine.\n\n"
     "Example: interpunct lab ets-memory --seconds 300",
 )
+
+
+class Shape(StrEnum):
+    """The jobs whose throughput is measured."""
+
+    FINE = "fine"
+    COARSE = "coarse"
+    UNION = "union"
+    JOIN = "join"
 
 
 @app.command("ets-latency")
@@ -187,18 +197,25 @@ def throughput(
     batches: Annotated[
         int, typer.Option("--batches", min=2, help="Of a turn, the first half to warm up.")
     ] = 10,
+    turns: Annotated[
+        int, typer.Option("--turns", min=1, help="Of each way, after one to warm up.")
+    ] = 2,
+    shapes: Annotated[
+        list[Shape] | None, typer.Option("--shape", help="Only this job; may be given again.")
+    ] = None,
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
     """Rows per second on Spark of averages, a union, a join: a flow, native, a pass-through.
 
-    The ways take turns over the same recordings; about twelve minutes with the defaults.
+    The ways take turns over the same recordings; about twenty minutes with the defaults.
 
-    Example: interpunct lab throughput --rows 1000000 --json
+    Example: interpunct lab throughput --shape coarse --rows 1000000 --json
     """
     from interpunct.lab import throughput as rates
 
-    setup = rates.Setup(rows=rows, batches=batches, seed=seed)
+    chosen = tuple(str(shape) for shape in shapes or Shape)
+    setup = rates.Setup(rows=rows, batches=batches, turns=turns, shapes=chosen, seed=seed)
     run = partial(rates.throughput, setup)
     carry_out("throughput", run, tables.throughput_table, as_json)
 
@@ -208,7 +225,9 @@ def trigger_cost(
     batches: Annotated[
         int, typer.Option("--batches", min=16, max=90, help="Of a turn; the first 12 do not count.")
     ] = 30,
-    turns: Annotated[int, typer.Option("--turns", min=1, help="Of each way.")] = 5,
+    turns: Annotated[
+        int, typer.Option("--turns", min=1, help="Of each way, after one to warm up.")
+    ] = 4,
     idle_seconds: Annotated[
         int, typer.Option("--idle-seconds", min=1, help="For which an ended stream is watched.")
     ] = 15,

@@ -10,9 +10,9 @@
 All ways read the same recordings with the same settings and throw their rows away; `identity` is a
 pass through Python that does nothing. `interpunct` takes its rows from a DataFrame as it would from
 any source; `fused` is given the replay itself, whose reader then runs the first part of the flow.
-The ways take turns, and the first batches of each turn, in which everything is still being
-compiled, do not count. Java runs with its parallel collector for all of them, which costs least
-where millions of rows pass.
+The ways take turns, of which the first does not count, nor do the first batches of each: in them
+everything is still being compiled. Java runs with its parallel collector for all of them, which
+costs least where millions of rows pass.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ TARGETS = {
 
 @dataclass(frozen=True)
 class Setup:
-    """`rows` in each of `batches`, of which the first half does not count, `turns` times over; of
-    the join, which is slow natively, `join_rows` in a batch."""
+    """`rows` in each of `batches`, of which the first half does not count, `turns` times over after
+    one that does not count; of the join, which is slow natively, `join_rows` in a batch."""
 
     rows: int = 4_000_000
     join_rows: int = 400_000
@@ -195,12 +195,12 @@ def throughput(setup: Setup, report: Report = silent) -> Throughput:
             job = Job(spark, shape, record(setup, shape), setup.rows_of(shape))
             ways = job.ways()
             found = result.measured.setdefault(shape, {way: [] for way in ways})
-            for turn in range(setup.turns):
+            for turn in range(setup.turns + 1):
                 for at, (way, measure) in enumerate(ways.items()):
-                    done = number + (turn + at / len(ways)) / setup.turns
+                    done = number + (turn + at / len(ways)) / (setup.turns + 1)
                     report(done / len(setup.shapes), f"{shape}, {way}")
                     seconds = measure(str(setup.folder / f"{shape}-{way}-{turn}"))
-                    counted = seconds[setup.batches // 2 : setup.batches]
+                    counted = seconds[setup.batches // 2 : setup.batches] if turn else []
                     found[way] += [job.rows / s for s in counted]
             for path in job.recordings:
                 path.unlink()
