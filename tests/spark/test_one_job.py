@@ -55,6 +55,7 @@ def test_a_late_tuple_that_nobody_expected_is_written_and_so_is_all_else(
         sinks={"sums": tmp_path / "sums"}, trigger={"availableNow": True},
     )  # fmt: skip
     query.await_termination()
+    assert not query.wake.path.parent.exists(), "nobody wakes what has ended"
     expected = in_process(flow(), data)
     assert comparable(read(tmp_path / "sums")) == comparable(expected["sums"])
     late = read(tmp_path / "checkpoint" / "late" / "rows")

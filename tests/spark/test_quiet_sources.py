@@ -121,3 +121,4 @@ def test_an_idle_source_goes_on_and_blame_names_those_that_do_not(
             assert blamed[f"with_{HELD_UP}"] == (HELD_UP, "has something unread")
     finally:
         query.stop()
+    assert not query.wake.path.parent.exists()

@@ -12,7 +12,10 @@ is part of the offset, so all lanes have it in the same batch, and in that batch
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -58,6 +61,17 @@ class WakeFile:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._files = JsonFolder(str(self.path.parent))
+
+    @classmethod
+    def passing(cls) -> WakeFile:
+        """One in a folder of its own, which goes when the query ends, or this process."""
+        wake = cls(Path(tempfile.mkdtemp(prefix="interpunct-")) / "wake")
+        atexit.register(wake.remove)
+        return wake
+
+    def remove(self) -> None:
+        atexit.unregister(self.remove)
+        shutil.rmtree(self.path.parent, ignore_errors=True)
 
     def write(self, wanted: Wanted) -> None:
         """Where the flow's driver runs, which on Spark Connect is not where it was started."""

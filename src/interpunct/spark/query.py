@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -44,6 +43,7 @@ class FlowQuery:
     query: StreamingQuery
     program: Program
     checkpoint: str
+    wake: WakeFile
     silence: SilenceListener | None = None
     reporter: Reporter | None = None
 
@@ -88,17 +88,22 @@ class FlowQuery:
         self.query.stop()
         if self.silence is not None:
             self.silence.remove()
-        if self.reporter is not None:
-            self.reporter.close()
+        self._end()
 
     def await_termination(self, timeout: int | None = None) -> bool:
         """Wait for the end; False when it has not come within `timeout` seconds."""
         try:
             ended = self.query.awaitTermination(*(() if timeout is None else (timeout,)))
         finally:  # a failure is an end as well, and is told like one before the session goes
-            if self.reporter is not None and not self.query.isActive:
-                self.reporter.close()
+            if not self.query.isActive:
+                self._end()
         return timeout is None or bool(ended)
+
+    def _end(self) -> None:
+        """Nobody wakes what has ended, and whoever looks at it is told."""
+        if self.reporter is not None:
+            self.reporter.close()
+        self.wake.remove()
 
     def blame(self) -> pl.DataFrame:
         """Which source holds each operator and sink back, by how much, since when, and what would
@@ -192,7 +197,7 @@ def start(
     program = Program.of(graph, lanes, hints, channel)
     program.check_start()
     writers = _writers(graph, sinks or {}, checkpoint)
-    wake = WakeFile(Path(tempfile.mkdtemp(prefix="interpunct-")) / "wake")
+    wake = WakeFile.passing()
     rows = compiled(program, feeds, wake)
     names = provable(graph)
     courier = None
@@ -214,7 +219,7 @@ def start(
     if silence is not None:
         silence.hear(query)
     reporter = None if hints is None else Reporter.of(query, hints)
-    return FlowQuery(query, program, checkpoint, silence, reporter)
+    return FlowQuery(query, program, checkpoint, wake, silence, reporter)
 
 
 def _writers(
