@@ -184,7 +184,10 @@ def _release(source: Source, wanted: int) -> str:
         return said
     if time.spec.ets.mode == "proven":
         return f"{said}, or proof that it has nothing to send"
-    return f"{said}, or silence: with bounds {bounds} its time goes on with the clock"
+    return (
+        f"{said}, or silence: with bounds {bounds} its time goes on with the clock, as far behind "
+        "it as when its last tuple was read"
+    )
 
 
 def _readable(value: object) -> str:
