@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -38,3 +39,25 @@ def test_sinks_are_asked_for_by_the_names_to_write(
         "flow 'readings': expected a path or function for each of o (and, if it is to go elsewhere,"
         f" of late:s), got {got}. sinks={{'o': 'path or function(rows, batch)'}}"
     )
+
+
+def test_two_outputs_do_not_share_a_path(spark: SparkSession, tmp_path: Path) -> None:
+    flow = readings()
+    flow.sink("p", flow.source("t", "value bigint, ts timestamp", time=ip.internal("at")))
+    feed = spark.readStream.format("rate").load().selectExpr("value", "timestamp AS ts")
+    out, late = tmp_path / "out", tmp_path / "c" / "late" / "s"
+    for sinks in ({"o": out, "p": f"{out}/"}, {"o": out, "p": late}):
+        with pytest.raises(FlowError, match="a path of its own for each output, got") as error:
+            flow.start(spark, {"s": feed, "t": feed}, checkpoint=str(tmp_path / "c"), sinks=sinks)
+        assert error.value.fix == "Give one of them another path."
+
+
+@pytest.mark.parametrize("trigger", ["5 seconds", {"procTime": "5 seconds"}, {}], ids=str)
+def test_a_trigger_is_asked_for_as_it_is_written(
+    trigger: Any, spark: SparkSession, tmp_path: Path
+) -> None:
+    feed = spark.readStream.format("rate").load().selectExpr("value", "timestamp AS ts")
+    with pytest.raises(FlowError, match=r"Write trigger={'processingTime': '5 seconds'}"):
+        readings().start(
+            spark, {"s": feed}, checkpoint=str(tmp_path), sinks={"o": "out"}, trigger=trigger
+        )

@@ -282,9 +282,25 @@ def test_what_cannot_be_synchronized_is_refused_with_a_fix(
         SchemaError, match=r"synchronize, DataFrame 0 \(x\): expected a column 'at'"
     ):
         ip.synchronize(a, b, time="at", bounds=BOUNDS, names=("x", "y"))
+    with pytest.raises(SchemaError, match=r"got columns ts, key, n. time='ts'\?"):
+        ip.synchronize(a, b, time="TS", bounds=BOUNDS)
     odd = b.withColumn("m", F.create_map("key", "n"))
     with pytest.raises(SchemaError, match="DataFrame 1: expected a Spark type this system carries"):
         ip.synchronize(a, odd, time="ts", bounds=BOUNDS)
+
+
+def test_columns_and_fields_of_any_name_pass_as_they_are(
+    spark: SparkSession, feeds: tuple[Path, Path], tmp_path: Path
+) -> None:
+    names = ["user id", "läng", "null"]
+    fields = F.struct(*(F.col("n").alias(name) for name in names)).alias("a.b")
+    oddly, b = (read(spark, folder) for folder in feeds)
+    oddly = oddly.select("ts", fields, F.array(fields).alias("d`x"), F.col("n").alias("user id"))
+    both = ip.synchronize(oddly, b, time="ts", bounds=BOUNDS)
+    assert both[0].schema.simpleString() == oddly.schema.simpleString()
+    rows = run(both[0], tmp_path / "check").rows
+    assert rows
+    assert all(row[1] == (n, n, n) and row[2] == [row[1]] for *row, n in rows)
 
 
 def test_importing_the_package_needs_no_spark() -> None:

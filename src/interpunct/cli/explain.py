@@ -50,9 +50,13 @@ def explain(
 def _spoken(flow: Flow, sink: str | None, text: str) -> tuple[str, Feedback]:
     """The sink that speaks, the only one unless it is named, and what it says."""
     sinks = {n.name: n.streams[0].schema for n in flow.graph.sinks}
-    where = next(iter(sinks)) if sink is None and len(sinks) == 1 else str(sink)
-    if where not in sinks:
-        raise FeedbackError("explain", f"--sink, one of {', '.join(sinks)}", where, "Name one.")
+    where = next(iter(sinks)) if sink is None and len(sinks) == 1 else sink
+    if where is None or where not in sinks:
+        names = ", ".join(sinks)
+        raise FeedbackError(
+            "explain", f"the sink that speaks, one of {names}", where or "none",
+            f"Add --sink {next(iter(sinks))}.",
+        )  # fmt: skip
     return where, Feedback.parse(text, sinks[where])
 
 

@@ -311,7 +311,8 @@ class Driver:
 def _check_names(sources: Mapping[str, SourceNode], feeds: Mapping[str, Any]) -> None:
     missing, unknown = sources.keys() - feeds.keys(), feeds.keys() - sources.keys()
     if missing or unknown:
-        got = f"no feed for {sorted(missing)}" if missing else f"feeds for {sorted(unknown)}"
+        said = (("no feed for", missing), ("feeds for", unknown))
+        got = " and ".join(f"{what} {sorted(names)}" for what, names in said if names)
         raise FeedError(
             "run", f"one feed for each of {sorted(sources)}", got, "feeds={'source': data, …}"
         )

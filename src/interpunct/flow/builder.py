@@ -95,6 +95,11 @@ class FlowBuilder:
         """
         raw = Schema.of(schema) if isinstance(schema, str) else schema
         spec = latent() if time is None else time
+        if not isinstance(spec, TimeSpec):
+            raise FlowError(
+                f"source {name!r}", "time=ip.external('ts', …), ip.internal('ts') or ip.latent()",
+                repr(spec), f"Write time=ip.external({str(spec)!r}, bounds=ip.bounds(skew='30s')).",
+            )  # fmt: skip
         if self.skew is not None and spec.bounds is UNSAID:
             spec = replace(spec, bounds=self.skew.own(name) or UNSAID)
         if self.strict and spec.kind is TimeKind.EXTERNAL and spec.ets.mode != "never":

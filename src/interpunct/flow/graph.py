@@ -23,7 +23,7 @@ class Graph:
         if node.name in self.nodes:
             raise FlowError(
                 f"flow {self.name!r}", "each node's name once", f"{node.name!r} again",
-                "Pass name='…' to tell them apart.",
+                "Call one of them otherwise: sinks by what comes first, others with name='…'.",
             )  # fmt: skip
         self.nodes[node.name] = node
         return node

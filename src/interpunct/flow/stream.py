@@ -47,7 +47,14 @@ from interpunct.flow.nodes import (
 from interpunct.flow.words import MEANT, meant
 from interpunct.model.durations import duration
 from interpunct.model.errors import FlowError, SchemaError, WordError
-from interpunct.model.expression import aggregate, named, predicate, scalar
+from interpunct.model.expression import (
+    Expression,
+    aggregate,
+    carried,
+    named,
+    predicate,
+    scalar,
+)
 from interpunct.model.schema import Schema
 from interpunct.operators.archive import Archive
 from interpunct.operators.contract import Stream
@@ -113,26 +120,29 @@ class FlowStream:
         """These attributes, and new ones by name: ``select("ts", kmh="speed * 1.609")``, or
         ``select("ts", "speed * 1.609 as kmh")``."""
         name = self._called("select", name)
-        sources = self._columns(columns, computed, f"select {name!r}")
-        return self._projected(name, sources)
+        return self._projected(name, self._scalars(columns, computed, f"select {name!r}"))
 
     def with_columns(
         self, *columns: str, name: str | None = None, **computed: Source
     ) -> FlowStream:
         """All attributes, some replaced or added."""
         name = self._called("select", name)
-        kept: dict[str, Source] = {c: c for c in self.schema.names}
-        return self._projected(name, kept | self._columns(columns, computed, f"select {name!r}"))
+        kept = {c: carried(c, self.schema) for c in self.schema.names}
+        return self._projected(name, kept | self._scalars(columns, computed, f"select {name!r}"))
 
-    def _projected(self, name: str, sources: Mapping[str, Source]) -> FlowStream:
-        built = {out: scalar(s, self.schema, f"select {name!r}") for out, s in sources.items()}
-        return self._then(ProjectNode(name, (self.ref,), (self.stream,), built))
+    def _projected(self, name: str, columns: Mapping[str, Expression]) -> FlowStream:
+        return self._then(ProjectNode(name, (self.ref,), (self.stream,), columns))
 
-    def _columns(
+    def _scalars(
         self, columns: Sequence[str], computed: Mapping[str, Source], where: str
-    ) -> dict[str, Source]:
+    ) -> dict[str, Expression]:
         """What is to be in each column, by its name."""
-        return {**dict(named(c, self.schema, where) for c in columns), **computed}
+        said = dict(named(c, self.schema, where) for c in columns)
+        return {
+            **{n: carried(s, self.schema) if s in self.schema else scalar(s, self.schema, where)
+               for n, s in said.items()},
+            **{n: scalar(s, self.schema, where) for n, s in computed.items()},
+        }  # fmt: skip
 
     def _called(self, kind: str, name: str | None) -> str:
         """What an operator is called. Who gives it the name of a column means that column, and one
@@ -164,7 +174,7 @@ class FlowStream:
         """
         name = self._called("aggregate", name)
         where = f"aggregate {name!r}"
-        aggregates = self._columns(columns, aggregates, where)
+        aggregates = {**dict(named(c, self.schema, where) for c in columns), **aggregates}
         groups = (by,) if isinstance(by, str) else tuple(by)
         for group in groups:
             if group not in self.schema:
@@ -219,8 +229,9 @@ class FlowStream:
                 "would have to be kept for ever.",
             )  # fmt: skip
         if len(streams) < 2 or how not in ("inner", "left"):
-            got = f"{len(streams)} stream(s), how={how!r}"
-            raise FlowError(where, "two or more streams, inner or left", got, "Correct the call.")
+            got = f"{len(streams)} stream{'s' * (len(streams) > 1)}, how={how!r}"
+            fix = "A right join is b.join(a, …, how='left'); of a full one there is none."
+            raise FlowError(where, "two or more streams, how='inner' or how='left'", got, fix)
         lengths = [within] * len(streams) if isinstance(within, Length) else list(within)
         if len(lengths) != len(streams):
             raise FlowError(

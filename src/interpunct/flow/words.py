@@ -23,7 +23,7 @@ MEANT = {
     "withColumn": _COMPUTED,
     "withColumns": _COMPUTED,
     "selectExpr": _CHOSEN,
-    "withColumnRenamed": "stream.select({time}, new='{key}'), with all that are to stay",
+    "withColumnRenamed": "stream.select({time}, new='{column}'), with all that are to stay",
     "drop": "stream.select('{key}', {time}), with all that are to stay",
     "fillna": "stream.with_columns(filled='coalesce({value}, 0)')",
     "dropna": "stream.where('{value} is not null')",
@@ -33,6 +33,7 @@ MEANT = {
     "distinct": _ONCE,
     "dropDuplicates": _ONCE,
     "dropDuplicatesWithinWatermark": _ONCE,
+    "count": "stream.aggregate(every={minute}, n='count(*)')",
     "unionAll": _UNITED,
     "unionByName": _UNITED,
     "orderBy": "stream.sort(), which is by time",
@@ -41,6 +42,7 @@ MEANT = {
     "printSchema": "print(stream.schema.ddl)",
     "explain": "flow.explain()",
     "writeStream": _DELIVERED,
+    "foreachBatch": "flow.start(…, sinks={{'out': function}}), called with rows and batch",
     "show": _DELIVERED,
     "collect": _DELIVERED,
     "limit": _FIRST,
@@ -52,11 +54,17 @@ MEANT = {
 def meant(word: str, schema: Schema) -> str:
     """What to write instead of one of these words on a stream of this schema."""
     others = [a for a in schema.attributes if a.name != schema.time] or list(schema.attributes)
-    numbers = [a.name for a in others if a.dtype.is_numeric()]
+    numbers = [_said(a.name) for a in others if a.dtype.is_numeric()]
     counted = schema.time is not None and schema[schema.time].dtype.is_integer()
     return MEANT[word].format(
         key=others[0].name,
-        value=numbers[-1] if numbers else f"length({others[-1].name})",
+        column=_said(others[0].name),
+        value=numbers[-1] if numbers else f"length({_said(others[-1].name)})",
         minute="60" if counted else "'1 minute'",
         time=repr(schema.time or "ts"),
     )
+
+
+def _said(name: str) -> str:
+    """A column as an expression reads it."""
+    return name if name.isidentifier() else f"`{name}`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class InterpunctError(Exception):
@@ -21,8 +22,11 @@ class SchemaError(InterpunctError):
 
     @classmethod
     def unknown_attribute(cls, where: str, name: str, known: Iterable[str]) -> SchemaError:
-        names = ", ".join(known)
-        return cls(where, f"one of the attributes {names}", repr(name), "Check the spelling.")
+        names = list(known)
+        near = get_close_matches(name.lower(), {n.lower(): n for n in names}, n=1)
+        meant = next((n for n in names if n.lower() in near), None)
+        fix = "Check the spelling." if meant is None else f"Did you mean {meant!r}?"
+        return cls(where, f"one of the attributes {', '.join(names)}", repr(name), fix)
 
     @classmethod
     def missing_column(cls, where: str, name: str, columns: Iterable[str]) -> SchemaError:
@@ -77,10 +81,10 @@ class ExpressionError(InterpunctError):
     """An expression or a duration that cannot be understood."""
 
     @classmethod
-    def unsupported(cls, where: str, what: str) -> ExpressionError:
+    def unsupported(cls, where: str, what: str, column: str) -> ExpressionError:
         return cls(
             where,
             "SQL that this system evaluates itself",
             what,
-            "Give a Polars expression instead, such as pl.col('speed').tan().",
+            f"Give an expression of Polars instead, one that begins with pl.col({column!r}).",
         )

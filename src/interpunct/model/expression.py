@@ -29,7 +29,16 @@ from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema, ddl_type
 from interpunct.model.scope import Scope, evaluated_type
 
-__all__ = ["Aggregate", "Expression", "Part", "aggregate", "named", "predicate", "scalar"]
+__all__ = [
+    "Aggregate",
+    "Expression",
+    "Part",
+    "aggregate",
+    "carried",
+    "named",
+    "predicate",
+    "scalar",
+]
 
 
 _NAMED = re.compile(r"(.+)\s+as\s+(?:`(.+)`|(\w+))\s*", re.IGNORECASE | re.DOTALL)
@@ -85,6 +94,11 @@ def scalar(source: str | pl.Expr, schema: Schema, where: str) -> Expression:
     attribute = carried.meta.root_names()[0] if carried.meta.is_column() else None
     value, dtype = _carried(per_tuple(built), schema, where, text)
     return Expression(text, value, frozenset(built.meta.root_names()), attribute, dtype)
+
+
+def carried(name: str, schema: Schema) -> Expression:
+    """An attribute as it is, whatever it is called: `null` and `user id` are names as well."""
+    return Expression(name, pl.col(name), frozenset({name}), name, schema[name].dtype)
 
 
 def named(source: str, schema: Schema, where: str) -> tuple[str, str]:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from interpunct.model.errors import PageError, SchemaError
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.rows import Row, framed
-from interpunct.model.schema import Schema, TimeKind
+from interpunct.model.schema import Schema, TimeKind, ddl_type
 
 _METADATA = b"interpunct"
 
@@ -69,7 +69,8 @@ class Page:
                 raise SchemaError.missing_column(where, attribute.name, frame.columns)
             got = frame.schema[attribute.name]
             if got != attribute.dtype and not _widens(got, attribute.dtype):
-                raise SchemaError.wrong_type(where, attribute.name, attribute.type, str(got))
+                told = _told(got, attribute.type)
+                raise SchemaError.wrong_type(where, attribute.name, attribute.type, told)
         return cls(schema, frame.select(schema.names).cast(schema.polars))  # type: ignore[arg-type]
 
     def __len__(self) -> int:
@@ -135,6 +136,15 @@ def _punctuation(said: str | int, schema: Schema) -> Punctuation:
     if isinstance(said, int):
         return Punctuation.heartbeat(schema, said)
     return Punctuation.parse(said, schema)
+
+
+def _told(got: pl.DataType, wanted: str) -> str:
+    """A type as Spark calls it, or as Polars does where Spark has none, or calls it as wanted."""
+    try:
+        found = ddl_type(got)
+    except SchemaError:
+        return str(got)
+    return str(got) if found == wanted else found
 
 
 def _widens(got: pl.DataType, wanted: pl.DataType) -> bool:

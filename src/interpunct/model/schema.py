@@ -68,8 +68,9 @@ class Schema:
         for name in self.names:
             if name in seen:
                 raise SchemaError(
-                    "schema", "each attribute once", f"{name!r} twice", "Rename one of them."
-                )
+                    "schema", "each attribute once", f"{name!r} twice",
+                    _ADDED.get(name, "Rename one of them."),
+                )  # fmt: skip
             seen.add(name)
         if self.time is None:
             return
@@ -87,10 +88,11 @@ class Schema:
         """The schema a Spark DDL text describes, e.g. ``"id bigint, ts timestamp"``."""
         try:
             tree = sqlglot.parse_one(f"CREATE TABLE t ({ddl})", read="spark")
-        except sqlglot.errors.ParseError as error:
+        except sqlglot.errors.SqlglotError as error:
             raise SchemaError(
                 "schema", "Spark DDL such as 'id bigint, ts timestamp'", repr(ddl),
-                f"The parser said: {str(error).partition(' Line ')[0]}",
+                f"Names of other than letters and digits go in backticks, `user id` int; check the "
+                f"types. The parser said: {str(error).partition(' Line ')[0]}",
             ) from error  # fmt: skip
         columns = [c for c in tree.this.expressions if isinstance(c, exp.ColumnDef)]
         if not columns:
@@ -214,6 +216,14 @@ CARRIED = (
     "timestamp_ntz, decimal, array, struct)"
 )
 
+_ADDED = {  # names that operators give
+    **dict.fromkeys(
+        ("_source", "_reason", "_lateness", "_heartbeat"),
+        "Rename yours: late tuples get an attribute of this name.",
+    ),
+    "joined_at": "Rename yours: results of a join get an attribute of this name.",
+    "as_of": "Rename yours: what an aggregate tells of open windows has an attribute of this name.",
+}
 _FUNCTIONS = {  # words that stand for a call even without parentheses
     word.lower()
     for word, token in Spark.Tokenizer.KEYWORDS.items()
@@ -235,7 +245,7 @@ def parse_type(kind: exp.DataType, where: str) -> tuple[str, pl.DataType]:
         return f"array<{text}>", pl.List(inner)
     if kind.this == exp.DataType.Type.STRUCT and arguments:
         fields = [(f.name, *parse_type(f.args["kind"], where)) for f in arguments]
-        text = ",".join(f"{n}:{t}" for n, t, _ in fields)
+        text = ",".join(f"{_quoted(n)}:{t}" for n, t, _ in fields)
         return f"struct<{text}>", pl.Struct({n: d for n, _, d in fields})
     raise SchemaError(where, CARRIED, kind.sql("spark"), "Cast the column to one of them first.")
 
@@ -264,7 +274,7 @@ def ddl_type(dtype: pl.DataType) -> str:
     if isinstance(dtype, pl.List):
         return f"array<{ddl_type(dtype.inner)}>"  # type: ignore[arg-type]
     if isinstance(dtype, pl.Struct):
-        inner = ",".join(f"{f.name}:{ddl_type(f.dtype)}" for f in dtype.fields)  # type: ignore[arg-type]
+        inner = ",".join(f"{_quoted(f.name)}:{ddl_type(f.dtype)}" for f in dtype.fields)  # type: ignore[arg-type]
         return f"struct<{inner}>"
     if isinstance(dtype, pl.Null):
         return "string"
@@ -317,5 +327,5 @@ def _coerce_datetime(value: Any, *, aware: bool) -> datetime:
 
 
 def _quoted(name: str) -> str:
-    plain = name.isidentifier() and name.lower() not in _FUNCTIONS
-    return name if plain else f"`{name}`"
+    plain = name.isascii() and name.isidentifier() and name.lower() not in _FUNCTIONS
+    return name if plain else "`" + name.replace("`", "``") + "`"

@@ -107,7 +107,8 @@ class Scope:
                 "Aggregates belong in aggregate(...).",
             )  # fmt: skip
         name = node.name if isinstance(node, exp.Anonymous) else type(node).__name__.upper()
-        return ExpressionError.unsupported(self.where, f"{name} in {node.sql('spark')!r}")
+        read = next((c.name for c in node.find_all(exp.Column)), self.schema.names[0])
+        return ExpressionError.unsupported(self.where, f"{name} in {node.sql('spark')!r}", read)
 
     def wrong_type(self, node: exp.Expr, expected: str, terms: list[Term]) -> SchemaError:
         got = " and ".join(type_name(t.dtype) for t in terms)

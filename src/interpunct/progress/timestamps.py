@@ -38,7 +38,7 @@ class Bounds:
         return f"(t={format_duration(self.delay)}, δ={format_duration(self.skew)})"
 
 
-def bounds(delay: str | timedelta | int = 0, skew: str | timedelta | int = 0) -> Bounds:
+def bounds(*, delay: str | timedelta | int = 0, skew: str | timedelta | int = 0) -> Bounds:
     """A bound on disorder: after `delay` of waiting, no tuple is more than `skew` behind."""
     return Bounds(duration(delay, "bounds(delay=…)"), duration(skew, "bounds(skew=…)"))
 
@@ -139,6 +139,11 @@ def external(
         raise FlowError(
             f"external({attribute!r})", "bounds=… or ordered=True", "both",
             "Bounds say how disordered a stream is: keep the one that is true.",
+        )  # fmt: skip
+    if not isinstance(bounds, Bounds | Adaptive | None):
+        raise FlowError(
+            f"external({attribute!r})", "bounds=ip.bounds(skew=…) or ip.adaptive(…)", repr(bounds),
+            f"Write bounds=ip.bounds(skew={bounds!r}): no tuple is further behind.",
         )  # fmt: skip
     ahead = None if future is None else duration(future, "external(future=…)")
     disorder = None if ordered else bounds or UNSAID

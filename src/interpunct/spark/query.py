@@ -191,6 +191,7 @@ def start(
     """
     check_session(spark, lanes)
     check_upstream(graph, upstream or {})
+    _check_trigger(graph, trigger)
     checkpoint = absolute(checkpoint)
     hints = Hints.under(checkpoint)
     channel = None if hints is None else Channel.of(checkpoint)
@@ -233,9 +234,38 @@ def _writers(
         names = [n.name for n in graph.sinks]
         others = ", ".join(sorted(n for n in known if n.startswith(LATE)))
         may = f" (and, if it is to go elsewhere, of {others})" if others else ""
+        lacking = min(missing, default=f"{SINK}{names[0]}").removeprefix(SINK)
         raise FlowError(
             f"flow {graph.name!r}", f"a path or function for each of {', '.join(names)}{may}",
-            ", ".join(sinks) or "none", f"sinks={{'{names[0]}': 'path or function(rows, batch)'}}",
+            ", ".join(sinks) or "none", f"sinks={{'{lacking}': 'path or function(rows, batch)'}}",
         )  # fmt: skip
     late = {n: Parquet(f"{checkpoint}/late/{n.removeprefix(LATE)}") for n in known}
-    return {**{n: w for n, w in late.items() if n.startswith(LATE)}, **given}
+    writers: dict[str, Writer] = {**{n: w for n, w in late.items() if n.startswith(LATE)}, **given}
+    _check_paths(graph, writers)
+    return writers
+
+
+def _check_paths(graph: Graph, writers: Mapping[str, Writer]) -> None:
+    """Each batch replaces its own folder, so two outputs in one would replace each other."""
+    owners: dict[str, str] = {}
+    for name, found in writers.items():
+        if not isinstance(found, Parquet):
+            continue
+        other = owners.setdefault(found.path.rstrip("/"), name)
+        if other != name:
+            raise FlowError(
+                f"flow {graph.name!r}", "a path of its own for each output",
+                f"{found.path} for {other.removeprefix(SINK)} and {name.removeprefix(SINK)}",
+                "Give one of them another path.",
+            )  # fmt: skip
+
+
+def _check_trigger(graph: Graph, trigger: object) -> None:
+    known = ("processingTime", "availableNow", "once")
+    if trigger is None or (isinstance(trigger, Mapping) and set(trigger) in [{k} for k in known]):
+        return
+    said = trigger if isinstance(trigger, str) else "5 seconds"
+    raise FlowError(
+        f"flow {graph.name!r}", f"trigger={{…}} with one of {', '.join(known)}", repr(trigger),
+        f"Write trigger={{'processingTime': {said!r}}}, or trigger={{'availableNow': True}}.",
+    )  # fmt: skip

@@ -44,7 +44,8 @@ class Recording:
         if not place.exists():
             raise FeedError(
                 f"replay of {path}", "a file or folder", "nothing there",
-                "Check the path; it is read by the driver and by every task.",
+                "Check the path: wildcards are not read; give the folder. The driver reads it, and "
+                "every task.",
             )  # fmt: skip
         files = sorted(p for p in place.iterdir() if p.is_file()) if place.is_dir() else [place]
         files = [p for p in files if not p.name.startswith(("_", "."))]

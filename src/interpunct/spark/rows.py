@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType, _parse_datatype_string
+from pyspark.sql.types import ArrayType, DataType, StructType, _parse_datatype_string
 
 from interpunct.model.errors import SchemaError
 from interpunct.model.schema import CARRIED, Schema
+from interpunct.model.values import quoted
 from interpunct.spark.wire import row_column
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def spark_schema(schema: Schema) -> StructType:
 def ddl_of(columns: StructType, where: str) -> str:
     """The columns of a DataFrame as DDL; an error that names the first whose type nothing here can
     carry, such as `void` or `map<…>`."""
-    found = [(field.name, f"`{field.name}` {field.dataType.simpleString()}") for field in columns]
+    found = [(field.name, f"{quoted(field.name)} {_ddl(field.dataType)}") for field in columns]
     for (name, text), field in zip(found, columns, strict=True):
         try:
             Schema.of(text)
@@ -73,6 +74,16 @@ def ddl_of(columns: StructType, where: str) -> str:
                 f"Cast the column to one of them first, or leave it out: df.drop({name!r}).",
             ) from error  # fmt: skip
     return ", ".join(text for _, text in found)
+
+
+def _ddl(kind: DataType) -> str:
+    """A type as DDL; Spark's own text of a struct does not quote the names in it."""
+    if isinstance(kind, StructType):
+        fields = ",".join(f"{quoted(field.name)}:{_ddl(field.dataType)}" for field in kind)
+        return f"struct<{fields}>"
+    return (
+        f"array<{_ddl(kind.elementType)}>" if isinstance(kind, ArrayType) else kind.simpleString()
+    )
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

@@ -249,9 +249,10 @@ def _branch(
             where, "a streaming DataFrame", "a static one", "Read it with spark.readStream."
         )
     if time not in frame.columns:
+        alike = [f"time={name!r}?" for name in frame.columns if name.lower() == time.lower()]
         raise SchemaError(
             where, f"a column {time!r}", f"columns {', '.join(frame.columns)}",
-            f"Where it has another name: df.withColumnRenamed('…', {time!r}).",
+            *alike[:1] or [f"Where it has another name: df.withColumnRenamed('…', {time!r})."],
         )  # fmt: skip
     found = frame.schema[time]
     if found.dataType.simpleString() != "timestamp":  # Spark has no watermark on another type
