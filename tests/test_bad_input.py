@@ -51,7 +51,7 @@ def says(error: pytest.ExceptionInfo[ip.InterpunctError], where: str, *parts: st
 def test_unknown_column_in_where() -> None:
     with pytest.raises(SchemaError) as error:
         bids().where("prize > 3")
-    says(error, "where 'where_1'", "item, ts, price", "'prize'", "spelling")
+    says(error, "where 'where_1'", "item, ts, price", "'prize'", "Did you mean 'price'?")
 
 
 def test_unknown_column_in_aggregate_by() -> None:

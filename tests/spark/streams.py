@@ -65,6 +65,11 @@ class Delivered:
         return [len(self.batches[b]) for b in sorted(self.batches)]
 
     @property
+    def read(self) -> int:
+        """Rows that Spark read from the sources."""
+        return sum(p["numInputRows"] for p in self.progress)
+
+    @property
     def dropped(self) -> int:
         """Rows that Spark itself threw away as late."""
         return sum(

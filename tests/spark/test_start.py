@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import interpunct as ip
 from interpunct.model.errors import FlowError, SchemaError
+from interpunct.model.values import quoted
+from interpunct.spark.files import put
+from interpunct.spark.writers import Writer
 
 
 def readings() -> ip.Flow:
@@ -61,3 +65,35 @@ def test_a_trigger_is_asked_for_as_it_is_written(
         readings().start(
             spark, {"s": feed}, checkpoint=str(tmp_path), sinks={"o": "out"}, trigger=trigger
         )
+
+
+def test_columns_of_any_name_enter_and_leave(spark: SparkSession, tmp_path: Path) -> None:
+    names = ["user id", "a.b", "d`x", "läng", "null"]
+    rows = pl.DataFrame({**{name: [f"{name} {i}" for i in range(3)] for name in names},
+                         "ts": pl.Series([1, 2, 60], dtype=pl.Int64)})  # fmt: skip
+    put(tmp_path / "in" / "0.parquet", rows.write_parquet, moment=1)
+    ddl = ", ".join(f"{quoted(name)} string" for name in names) + ", ts bigint"
+    flow = ip.Flow("odd")
+    visits = flow.source("visits", ddl, time=ip.external("ts", ordered=True))
+    flow.sink("kept", visits.where("`a.b` <> 'a.b 1'").with_columns(later="ts + 1"))
+    feed = spark.readStream.schema(ddl).parquet(str(tmp_path / "in"))
+    for run, sinks in enumerate([{"kept": tmp_path / "kept"}, {"kept": kept_rows(tmp_path)}]):
+        query = flow.start(
+            spark, {"visits": feed}, checkpoint=str(tmp_path / f"c{run}"), sinks=sinks,
+            trigger={"availableNow": True},
+        )  # fmt: skip
+        query.await_termination()
+    found = pl.read_parquet(tmp_path / "kept" / "**" / "*.parquet", hive_partitioning=False)
+    expected = rows.filter(pl.col("a.b") != "a.b 1").with_columns(later=pl.col("ts") + 1)
+    assert found.sort("ts").equals(expected)
+    assert pl.read_parquet(tmp_path / "by hand.parquet").sort("ts").equals(expected)
+
+
+def kept_rows(folder: Path) -> Writer:
+    def keep(rows: DataFrame, batch: int) -> None:
+        found = pl.from_arrow(rows.toArrow())
+        assert isinstance(found, pl.DataFrame)
+        if found.height:
+            found.write_parquet(folder / "by hand.parquet")
+
+    return keep

@@ -97,6 +97,7 @@ def test_windows_over_a_union_close_while_a_source_is_quiet(
     assert [r for r in delivered.rows if closing(r[0])] == expected_windows()
     assert all(n > 0 for n in delivered.counts()[QUIET:-1])  # a window each batch of ten seconds
     assert delivered.dropped == 0
+    assert delivered.read == sum(map(len, [*A, *B])) + 1, "each row once, for both streams"
 
 
 @pytest.mark.parametrize("how", ["inner", "left_outer"])

@@ -86,5 +86,5 @@ class ExpressionError(InterpunctError):
             where,
             "SQL that this system evaluates itself",
             what,
-            f"Give an expression of Polars instead, one that begins with pl.col({column!r}).",
+            f"Give a Polars expression instead, one that begins with pl.col({column!r}).",
         )

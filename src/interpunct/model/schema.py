@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import polars as pl
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 
 from interpunct.model.errors import SchemaError
 
@@ -224,11 +223,6 @@ _ADDED = {  # names that operators give
     "joined_at": "Rename yours: results of a join get an attribute of this name.",
     "as_of": "Rename yours: what an aggregate tells of open windows has an attribute of this name.",
 }
-_FUNCTIONS = {  # words that stand for a call even without parentheses
-    word.lower()
-    for word, token in Spark.Tokenizer.KEYWORDS.items()
-    if token in Spark.Parser.NO_PAREN_FUNCTIONS
-}
 
 
 def parse_type(kind: exp.DataType, where: str) -> tuple[str, pl.DataType]:
@@ -326,6 +320,14 @@ def _coerce_datetime(value: Any, *, aware: bool) -> datetime:
     return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value
 
 
+@lru_cache(maxsize=4096)
 def _quoted(name: str) -> str:
-    plain = name.isascii() and name.isidentifier() and name.lower() not in _FUNCTIONS
-    return name if plain else "`" + name.replace("`", "``") + "`"
+    """A name as DDL reads it back: in backticks if it would be read as something else."""
+    if name.isascii() and name.isidentifier():
+        try:
+            column = sqlglot.parse_one(f"CREATE TABLE t ({name} int)", read="spark").this
+        except sqlglot.errors.SqlglotError:
+            column = None
+        if column is not None and [c.name for c in column.expressions] == [name]:
+            return name
+    return "`" + name.replace("`", "``") + "`"

@@ -29,7 +29,7 @@ from interpunct.spark.fused import fused
 from interpunct.spark.ingest import Ingest, Target
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
-from interpunct.spark.rows import arrow_schema, spark_schema, to_batches
+from interpunct.spark.rows import arrow_schema, column, nullable, spark_schema, to_batches
 from interpunct.spark.wire import WIRE, row_column, with_rows
 
 
@@ -98,19 +98,20 @@ def _prefixes(program: Program, targets: Iterable[Target]) -> Graph:
 
 
 def _checked(source: SourceNode, frame: DataFrame) -> DataFrame:
-    """The columns the source declares, cast where that loses nothing."""
+    """The columns the source declares, cast where that loses nothing, and numbered: PySpark finds
+    no column for Python whose name has to be quoted."""
     where = f"feed of source {source.name!r}"
     wanted = spark_schema(source.raw)
     columns = []
-    for field in wanted:
+    for number, field in enumerate(wanted):
         if field.name not in frame.columns:
             raise SchemaError.missing_column(where, field.name, frame.columns)
-        got = frame.schema[field.name].dataType
+        got = nullable(frame.schema[field.name].dataType)
         if got != field.dataType and not _widens(got.simpleString(), field.dataType.simpleString()):
             raise SchemaError.wrong_type(
                 where, field.name, field.dataType.simpleString(), got.simpleString()
             )
-        columns.append(F.col(field.name).cast(field.dataType).alias(field.name))
+        columns.append(column(field.name).cast(field.dataType).alias(f"column_{number}"))
     return frame.select(*columns)
 
 
@@ -153,7 +154,7 @@ class Leaving:
         call to the JVM or two."""
         assert self.direct is not None
         names = self.schemas[self.direct].names
-        columns = [F.col(row_column(name)).alias(name) for name in names]
+        columns = [column(row_column(name)).alias(name) for name in names]
         return F.col("stream").isNull(), columns
 
 

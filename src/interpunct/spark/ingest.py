@@ -125,8 +125,8 @@ class Ingest(UnpackedOnce):
 
     def _chunks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
         held: list[pa.RecordBatch] = []
-        for batch in batches:
-            held.append(batch)
+        for batch in batches:  # its columns are in the order of the schema, whatever their names
+            held.append(batch.rename_columns(list(self.schema.names)))
             if sum(b.num_rows for b in held) >= CHUNK:
                 yield to_frame(held, self.schema)
                 held = []

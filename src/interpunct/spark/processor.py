@@ -72,6 +72,8 @@ class LaneProcessor(QuietProcessor):
         for frame in rows:
             now = int(frame["now"].iloc[0])
             for stage, load in zip(frame["stage"].tolist(), frame["load"], strict=True):
+                if load is None:  # meant for others who share the shuffle
+                    continue
                 if stage == self._stage:
                     mine.append(load)
                 else:

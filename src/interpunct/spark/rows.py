@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, StructType, _parse_datatype_string
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType, _parse_datatype_string
 
 from interpunct.model.errors import SchemaError
 from interpunct.model.schema import CARRIED, Schema
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AT_ONCE = 100_000  # rows handed to Spark in one piece, on which it works while the next is made
+
+
+def column(name: str) -> Column:
+    """A column of a DataFrame, whatever it is called."""
+    return F.col(quoted(name))
 
 
 def to_frame(batches: Iterable[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
@@ -74,6 +81,13 @@ def ddl_of(columns: StructType, where: str) -> str:
                 f"Cast the column to one of them first, or leave it out: df.drop({name!r}).",
             ) from error  # fmt: skip
     return ", ".join(text for _, text in found)
+
+
+def nullable(kind: DataType) -> DataType:
+    """A type without what it says of nulls inside it, and of whatever else its fields are."""
+    if isinstance(kind, StructType):
+        return StructType([StructField(field.name, nullable(field.dataType)) for field in kind])
+    return ArrayType(nullable(kind.elementType)) if isinstance(kind, ArrayType) else kind
 
 
 def _ddl(kind: DataType) -> str:

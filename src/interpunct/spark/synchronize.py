@@ -33,7 +33,7 @@ from typing import Any, Self
 
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
@@ -47,7 +47,7 @@ from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.timestamps import UNSAID, Bounds, external
 from interpunct.spark.compile import batch_time, ingested, unpacked
 from interpunct.spark.processor import LaneProcessor
-from interpunct.spark.rows import arrow_schema, ddl_of, to_batches
+from interpunct.spark.rows import arrow_schema, column, ddl_of, to_batches
 from interpunct.spark.session import check_session, levels_to_the_user
 from interpunct.spark.synchronizing import HELD, SOURCE, Synchronizing
 from interpunct.spark.wire import BEAT, LATE, LEAVING, SINK, Note
@@ -154,9 +154,10 @@ class _Branch:
         return ingested(self.program, source, self.frame)
 
     def leaving(self, shuffled: DataFrame) -> DataFrame:
-        """What leaves the lanes of this stream."""
-        mine = shuffled.filter(F.col("stage") == self.program.number)
-        rows = mine.select("lane", F.lit(0).alias("stage"), "load", batch_time().alias("now"))
+        """What leaves the lanes of this stream. What is meant for others is emptied, not filtered:
+        Spark would filter before the shuffle, which would be another one for every stream."""
+        mine = F.when(F.col("stage") == self.program.number, F.col("load")).alias("load")
+        rows = shuffled.select("lane", F.lit(0).alias("stage"), mine, batch_time().alias("now"))
         return rows.groupBy("lane").transformWithStateInPandas(
             LaneProcessor(self.program, 0, last=True), LEAVING, "append", "none"
         )
@@ -177,11 +178,11 @@ class _Branch:
         wanted = (stream == f"{SINK}{_RELEASED}") | stream.startswith(f'["{BEAT}')
         rows = counted.filter(wanted).mapInArrow(release, marked)
         milliseconds = -(-self.skew // 1000)  # Spark counts in these; rounded up it drops nothing
-        seen = F.max(F.when(~_quoted(mark), _quoted(self.time))).alias("greatest")
+        seen = F.max(F.when(~column(mark), column(self.time))).alias("greatest")
         return (
             rows.withWatermark(self.time, f"{milliseconds} milliseconds")
             .observe(f"{self.called} {unique}", seen)
-            .filter(~_quoted(mark))
+            .filter(~column(mark))
             .drop(mark)
         )
 
@@ -310,10 +311,6 @@ def _checked_names(names: Sequence[str] | None, frames: int) -> Sequence[str]:
             "names=('readings', 'alerts')",
         )  # fmt: skip
     return names
-
-
-def _quoted(name: str) -> Column:
-    return F.col(f"`{name}`")
 
 
 def _fresh(name: str, taken: Sequence[str]) -> str:
