@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -118,3 +119,20 @@ def test_joins_feeds_and_sinks_that_are_called_wrongly() -> None:
     rows = [("v", 1)]
     refused(FeedError, lambda: flow.run({"visits": rows, "mroe": rows}),
             "no feed for ['more'] and feeds for ['mroe']")  # fmt: skip
+
+
+def test_a_small_number_is_no_length_of_time_where_time_is_a_timestamp() -> None:
+    flow = ip.Flow("site")
+    spec = ip.external("ts", ordered=True)
+    a, b = (flow.source(name, "visitor string, ts timestamp", spec) for name in "ab")
+    for make in (
+        lambda: a.aggregate(every=5, n="count(*)"),
+        lambda: a.aggregate(every="5s", size=20, n="count(*)"),
+        lambda: a.join(b, on="visitor", within=5),
+    ):
+        refused(ExpressionError, make, "counts microseconds", "timedelta(microseconds=")
+    few = timedelta(microseconds=5)
+    flow.sink("counts", a.aggregate(every=few, n="count(*)"))
+    flow.sink("pairs", a.join(b, on="visitor", within=few))
+    flow.sink("seconds", a.aggregate(every=5_000_000, n="count(*)"))
+    assert ip.sql(ip.to_sql(flow), name="site").explain() == flow.explain()

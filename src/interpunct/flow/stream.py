@@ -45,7 +45,7 @@ from interpunct.flow.nodes import (
     TupleWindowNode,
 )
 from interpunct.flow.words import MEANT, meant
-from interpunct.model.durations import duration
+from interpunct.model.durations import duration, span
 from interpunct.model.errors import FlowError, SchemaError, WordError
 from interpunct.model.expression import (
     Expression,
@@ -197,8 +197,8 @@ class FlowStream:
                 TupleWindowNode(name, (ordered.ref,), (ordered.stream,), rows, slide, groups, built)
             )
         assert every is not None
-        step = duration(every, where)
-        windows = Windows(duration(size, where) if size is not None else step, step)
+        step = span(every, self.schema, where)
+        windows = Windows(step if size is None else span(size, self.schema, where), step)
         kind = SpeculativeNode if speculative else AggregateNode
         return self._then(kind(name, (self.ref,), (self.stream,), windows, groups, built))
 
@@ -240,7 +240,7 @@ class FlowStream:
                 f"{len(lengths)}",
                 "Add or drop some.",
             )
-        windows = tuple(duration(w, where) for w in lengths)
+        windows = tuple(span(w, self.schema, where) for w in lengths)
         keys = (on,) if isinstance(on, str) else tuple(on)
         spec = JoinSpec(keys, windows, how)
         refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)

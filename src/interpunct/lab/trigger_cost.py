@@ -21,6 +21,7 @@ import shutil
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -157,9 +158,10 @@ def averages(stages: int) -> Flow:
     """Averages by window and key; with a second stage, over all keys behind them."""
     flow = Flow("trigger-cost")
     rows = flow.source("rows", SCHEMA, time=external("ts", ordered=True))
-    found = rows.aggregate(by="key", every=WINDOW, average="avg(value)")
+    length = timedelta(microseconds=WINDOW)
+    found = rows.aggregate(by="key", every=length, average="avg(value)")
     if stages == 2:
-        found = found.aggregate(every=2 * WINDOW, average="avg(average)")
+        found = found.aggregate(every=2 * length, average="avg(average)")
     flow.sink("out", found)
     return flow
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from interpunct.model.errors import ExpressionError
-from interpunct.model.schema import END_OF_TIME
+from interpunct.model.schema import END_OF_TIME, Schema
 
 _UNITS: dict[str, int] = {
     spelling: ticks
@@ -32,6 +32,7 @@ _SHORT = {"d": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_0
           "ms": 1_000, "us": 1}  # fmt: skip
 _TERM = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµμ]+)\s*")
 _TICK = timedelta(microseconds=1)
+_LEAST = 1_000  # microseconds that a plain number may stand for
 _EXAMPLES = "Write '20s', '1h 30m', '500 ms' or '1 day' (months and years have no fixed length)."
 
 
@@ -48,6 +49,18 @@ def duration(value: str | timedelta | int, where: str) -> int:
     if not 0 <= ticks < END_OF_TIME:
         raise _out_of_range(where, value)
     return ticks
+
+
+def span(value: str | timedelta | int, schema: Schema, where: str) -> int:
+    """Ticks of a length of a stream's time. Where that is a timestamp a number counts microseconds,
+    and who gives a small one hardly knows it."""
+    stamped = schema.time is not None and not schema[schema.time].dtype.is_integer()
+    if stamped and isinstance(value, int) and 0 < value < _LEAST:
+        raise ExpressionError(
+            where, "a length of time", f"{value}, which counts microseconds",
+            f"Write '{value}s'; if it is meant, timedelta(microseconds={value}).",
+        )  # fmt: skip
+    return duration(value, where)
 
 
 def format_duration(ticks: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 from sqlglot import exp
 
@@ -155,7 +156,8 @@ class Sources:
         if join.on is not None:
             keys = [_key(tree, join.on.spot, parts) for tree in _conjuncts(join.on.tree)]
         first, *others = (part.stream for part in parts)
-        within = join.windows[0] if len(join.windows) == 1 else join.windows
+        lengths = [timedelta(microseconds=ticks) for ticks in join.windows]
+        within = lengths[0] if len(lengths) == 1 else lengths
         with join.spot.blamed():
             stream = first.join(
                 *others, on=keys, within=within, how=join.how,
