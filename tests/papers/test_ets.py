@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -164,7 +165,7 @@ def test_demands_reach_every_source_that_lags_behind_a_join_without_results() ->
     a = flow.source("A", "k bigint", time=ip.internal("at"))
     b = flow.source("B", "k bigint", time=ip.internal("at"))
     c = flow.source("C", "k bigint, at timestamp, at_right timestamp", ip.internal("joined_at"))
-    flow.sink("out", flow.union(a.join(b, on="k", within=9), c))
+    flow.sink("out", flow.union(a.join(b, on="k", within=timedelta(microseconds=9)), c))
     bench = Bench(flow, at=5)
     bench.feed("A", (1,))
     bench.feed("B", (2,))

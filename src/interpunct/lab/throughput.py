@@ -21,6 +21,7 @@ import shutil
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,8 @@ def flow(shape: str, window: int) -> Flow:
     flow = Flow("throughput")
     first = flow.source("s0", SCHEMA, time=external("ts", ordered=True))
     if shape in GROUP:
-        flow.sink("out", first.aggregate(by="key", every=window, average="avg(value)"))
+        every = timedelta(microseconds=window)
+        flow.sink("out", first.aggregate(by="key", every=every, average="avg(value)"))
         return flow
     second = flow.source("s1", SCHEMA, time=external("ts", ordered=True))
     united = flow.union(first, second) if shape == "union" else None
