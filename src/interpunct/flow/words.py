@@ -10,6 +10,7 @@ False
 from __future__ import annotations
 
 from interpunct.model.schema import Schema
+from interpunct.model.values import quoted
 
 _GROUPED = "stream.aggregate(by='{key}', every={minute}, n='count(*)')"
 _ONCE = f"{_GROUPED}, one row for each in a window"
@@ -67,4 +68,4 @@ def meant(word: str, schema: Schema) -> str:
 
 def _said(name: str) -> str:
     """A column as an expression reads it."""
-    return name if name.isidentifier() else f"`{name}`"
+    return name if name.isidentifier() else quoted(name)

@@ -71,9 +71,8 @@ class _Numbered:
         ddl, width = self.schema.ddl, len(self.schema.attributes)
         for number, row in enumerate(rows):
             if isinstance(row, str | bytes) or not isinstance(row, Mapping | Sequence):
-                got = f"{row!r} ({type(row).__name__})"
                 fix = "Give each row as a tuple, or as a dict by name."
-                yield PageError(self._row(number), f"a row of ({ddl})", got, fix)
+                yield PageError(self._row(number), f"a row of ({ddl})", _shown(row), fix)
             elif isinstance(row, Sequence) and len(row) != width:
                 got = f"{len(row)}: {row!r}"
                 fix = "Give every attribute, None where there is no value."
@@ -87,16 +86,17 @@ class _Numbered:
                         yield self._misfit(number, attribute, value)
 
     def _misfit(self, number: int, attribute: Attribute, value: object) -> PageError:
-        expected, got = (
-            f"{attribute.type} in {attribute.name!r}",
-            f"{value!r} ({type(value).__name__})",
-        )
+        expected = f"{attribute.type} in {attribute.name!r}"
         dated = isinstance(value, str) and attribute.dtype.is_temporal()
         fix = f"Give a value of datetime: datetime.fromisoformat({value!r})." if dated else _FIX
-        return PageError(self._row(number), expected, got, fix)
+        return PageError(self._row(number), expected, _shown(value), fix)
 
     def _row(self, number: int) -> str:
         return f"{self.where}, row {self.first + number}"
+
+
+def _shown(value: object) -> str:
+    return f"{value!r} ({type(value).__name__})"
 
 
 def _framed(rows: Sequence[Row], schema: Schema) -> pl.DataFrame:

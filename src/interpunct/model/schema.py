@@ -90,7 +90,7 @@ class Schema:
         except sqlglot.errors.SqlglotError as error:
             raise SchemaError(
                 "schema", "Spark DDL such as 'id bigint, ts timestamp'", repr(ddl),
-                f"Names of other than letters and digits go in backticks, `user id` int; check the "
+                "Names of other than letters and digits go in backticks, `user id` int; check the "
                 f"types. The parser said: {str(error).partition(' Line ')[0]}",
             ) from error  # fmt: skip
         columns = [c for c in tree.this.expressions if isinstance(c, exp.ColumnDef)]
