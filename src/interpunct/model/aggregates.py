@@ -22,11 +22,17 @@ from interpunct.model.scope import Scope, Term
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One partial column: what it is called, how tuples make it, how partial rows merge."""
+    """One partial column: what it is called, how tuples make it, how partial rows merge.
+
+    Where it is just the sum of one double of each tuple, or the number of those that have one,
+    `of` is that double: such parts can be had without grouping (`operators.dense`).
+    """
 
     suffix: str
     partial: pl.Expr
     combine: Callable[[str], pl.Expr]
+    of: pl.Expr | None = None
+    counts: bool = False
 
 
 Finish = Callable[[Sequence[str]], pl.Expr]
@@ -128,10 +134,15 @@ Builder = Callable[[Scope, Any], Recipe]
 
 
 def _alone(
-    suffix: str, whole: pl.Expr, combine: Callable[[str], pl.Expr], grows: int = 0
+    suffix: str,
+    whole: pl.Expr,
+    combine: Callable[[str], pl.Expr],
+    grows: int = 0,
+    of: pl.Expr | None = None,
 ) -> Recipe:
     """An aggregate that is its own partial."""
-    return Recipe(whole, (Part(suffix, whole, combine),), _only, grows)
+    part = Part(suffix, whole, combine, of, counts=suffix == "count")
+    return Recipe(whole, (part,), _only, grows)
 
 
 def _values(scope: Scope, node: exp.Expr) -> Term:
@@ -156,7 +167,7 @@ def _count(scope: Scope, node: exp.Count) -> Recipe:
     if isinstance(node.this, exp.Distinct):
         return _count_distinct(scope, node.this.expressions)
     if isinstance(node.this, exp.Star):
-        return _alone("count", pl.len().cast(pl.Int64), _total, 1)
+        return _alone("count", pl.len().cast(pl.Int64), _total, 1, of=pl.lit(1.0))
     if node.this is None:
         raise ExpressionError(
             scope.where, "count(*) or count(attribute)", "count()", "Say of what."
@@ -181,7 +192,9 @@ def _sum(scope: Scope, node: exp.Sum) -> Recipe:
     term = _numbers(scope, node.this)
     if not isinstance(term.dtype, pl.Decimal):
         wide = pl.Float64 if term.dtype.is_float() else pl.Int64
-        return _alone("sum", _summed(term.polars.cast(wide)), _sum_or_null)
+        values = term.polars.cast(wide)
+        of = values if term.dtype.is_float() else None
+        return _alone("sum", _summed(values), _sum_or_null, of=of)
     total = _summed(term.polars.cast(pl.Decimal(38, term.dtype.scale)))
     spark = pl.Decimal(min(38, term.dtype.precision + 10), term.dtype.scale)
     finish = functools.partial(_only_as, dtype=spark)
@@ -190,8 +203,8 @@ def _sum(scope: Scope, node: exp.Sum) -> Recipe:
 
 def _average(scope: Scope, node: exp.Expr) -> Recipe:
     x = _numbers(scope, node).polars.cast(pl.Float64)
-    count = Part("count", x.count().cast(pl.Int64), _total)
-    return Recipe(x.mean(), (Part("sum", x.sum(), _total), count), _ratio)
+    count = Part("count", x.count().cast(pl.Int64), _total, of=x, counts=True)
+    return Recipe(x.mean(), (Part("sum", x.sum(), _total, of=x), count), _ratio)
 
 
 def _min(scope: Scope, node: exp.Min) -> Recipe:

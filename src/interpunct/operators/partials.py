@@ -19,6 +19,7 @@ import polars as pl
 from interpunct.model.expression import Aggregate
 from interpunct.model.frames import Frame
 from interpunct.model.schema import Attribute, Schema, ddl_type
+from interpunct.operators.dense import by_position
 
 LONG = 20_000  # tuples of a run, on average, that are worth being grouped by themselves
 
@@ -59,11 +60,15 @@ class Partials:
         if not runs:
             return self._by_pane(frame)
         return pl.concat(
-            run.group_by(self._by)
-            .agg(self._partial())
-            .select(pl.lit(start, pl.Int64).alias(self._pane), pl.all())
+            self._of_run(run).select(pl.lit(start, pl.Int64).alias(self._pane), pl.all())
             for start, run in runs
         )
+
+    def _of_run(self, run: pl.DataFrame) -> pl.DataFrame:
+        """The groups of tuples that share a pane."""
+        by = self._by
+        found = by_position(run, by[0], self._parts) if len(by) == 1 else None
+        return run.group_by(by).agg(self._partial()) if found is None else found
 
     def _by_pane(self, frame: Frame) -> Frame:
         ticks = self._input.ticks_expr()

@@ -4,7 +4,8 @@ reports, for people.
 With it a task can tell which of its tuples are late before it aggregates them. It is a hint in a
 file, never the truth, which is in state: a task that finds none sends its tuples as they are, and
 the lanes do the rest. Written during a batch, it is there when the next one begins, and a batch
-that is run again finds what it found the first time.
+that is run again finds what it found the first time. Of what a task finds, only what its own query
+has written counts: a folder may be named for two by mistake.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ class Hints:
     def write(self, stage: int, batch: int, hints: dict[str, Hint]) -> None:
         """Leave the hints of a stage in this batch, and clear away an old one."""
         content = {name: [h.given, h.greatest] for name, h in hints.items()}
-        self._files.write(f"hints/{stage}/{batch}", content)
+        self._files.write(f"hints/{stage}/{batch}", {"query": current_query(), "sources": content})
         self._files.remove(f"hints/{stage}/{batch - KEPT}")
 
     def read(self, stage: int, batch: int) -> dict[str, Hint]:
         """The hints a stage left in this batch; none if it left none."""
-        content = self._files.read(f"hints/{stage}/{batch}") or {}
-        return {name: Hint(*values) for name, values in content.items()}
+        content = self._of_this_query(f"hints/{stage}/{batch}")
+        return {} if content is None else {n: Hint(*v) for n, v in content["sources"].items()}
 
     def report(self, stage: int, lane: int, vitals: Vitals) -> None:
         """Leave what can be seen of a lane."""
@@ -128,11 +129,17 @@ class Hints:
         name = f"assumed/{stage}/{lane}"
         said = {n: [[list(p.names), p.by_name()] for p in found] for n, found in assumed.items()}
         if said or skipped or self._files.read(name) is not None:
-            self._files.rewrite(name, {"assumed": said, "skipped": skipped})
+            content = {"query": current_query(), "assumed": said, "skipped": skipped}
+            self._files.rewrite(name, content)
 
     def assumed(self, stage: int, lanes: Sequence[int]) -> list[Any]:
         """What each lane left; None for one that left nothing."""
-        return [self._files.read(f"assumed/{stage}/{lane}") for lane in lanes]
+        return [self._of_this_query(f"assumed/{stage}/{lane}") for lane in lanes]
+
+    def _of_this_query(self, name: str) -> Any:
+        """What a file holds; in a task, only if its own query has written it."""
+        content, query = self._files.read(name), current_query()
+        return content if content is None or query in (None, content["query"]) else None
 
     @classmethod
     def under(cls, checkpoint: str) -> Hints | None:
@@ -159,6 +166,15 @@ def _last_part(name: str) -> str:
 
 def current_batch() -> int | None:
     """The number of the micro-batch this task belongs to."""
-    context = TaskContext.get()
-    text = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    text = _property("streaming.sql.batchId")
     return None if text is None else int(text)
+
+
+def current_query() -> str | None:
+    """The query this task belongs to, by the name that its checkpoint keeps."""
+    return _property("sql.streaming.queryId")
+
+
+def _property(name: str) -> str | None:
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty(name)

@@ -164,11 +164,21 @@ def stream_named(graph: Graph, sink: str | None) -> tuple[str, Schema]:
 
 
 def to_df(
-    graph: Graph, feeds: Mapping[str, DataFrame], *, sink: str | None = None, lanes: int = 2
+    graph: Graph,
+    feeds: Mapping[str, DataFrame],
+    *,
+    sink: str | None = None,
+    lanes: int = 2,
+    checkpoint: str | None = None,
 ) -> DataFrame:
-    """One output of a flow as a streaming DataFrame, to go on with in PySpark."""
+    """One output of a flow as a streaming DataFrame, to go on with in PySpark. Beside the
+    `checkpoint`, if it is named, lanes leave what ingest tasks and people want to know."""
     stream, schema = stream_named(graph, sink)
-    program = Program.of(graph, lanes)
+    hints = None if checkpoint is None else Hints.under(absolute(checkpoint))
+    program = Program.of(graph, lanes, hints)
+    program.check_start()
+    if hints is not None:
+        hints.announce(Outline.of(graph))
     return leaving(program, {stream: schema}).rows_of(compiled(program, feeds), stream)
 
 
