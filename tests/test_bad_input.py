@@ -276,14 +276,28 @@ def test_a_graph_with_a_cycle() -> None:
     says(error, "flow 'loop'", "without cycles", "one → two → one", "feedback")
 
 
-def test_a_node_that_leads_nowhere() -> None:
+def test_an_operator_that_leads_nowhere_is_left_out() -> None:
     flow = ip.Flow("auction")
     stream = bids(flow)
     flow.sink("out", stream)
-    stream.where("price > 3", name="forgotten")
-    with pytest.raises(FlowError) as error:
-        flow.run({"bids": []}, clock=ip.ScriptedClock())
-    says(error, "flow 'auction'", "lead to a sink", "'forgotten' unconnected", "flow.sink")
+    stream.where("price > 3", name="forgotten").where("price > 4", name="too")
+    with pytest.warns(UserWarning, match="'forgotten', 'too' not run.*flow.sink") as told:
+        result = flow.run({"bids": [(0, 7, 5)]}, clock=ip.ScriptedClock())
+    assert result["out"].height == 1
+    assert {w.filename for w in told} == {__file__}
+    with pytest.warns(UserWarning, match="not run"):
+        assert "forgotten" not in flow.explain()
+
+
+def test_a_source_that_leads_nowhere() -> None:
+    flow = ip.Flow("auction")
+    flow.sink("out", bids(flow))
+    flow.source("others", "k bigint, ts bigint", time=ip.external("ts")).where(
+        "k > 3", name="tried"
+    )
+    with pytest.warns(UserWarning, match="'tried' not run"), pytest.raises(FlowError) as error:
+        flow.run({"bids": [], "others": []}, clock=ip.ScriptedClock())
+    says(error, "flow 'auction'", "lead to a sink", "'others' unconnected", "flow.sink")
 
 
 def test_a_flow_without_a_sink() -> None:

@@ -218,6 +218,21 @@ FUNCTIONS: list[tuple[str, list[Any]]] = [
     ("'5%' like '5!%' escape '!'", [True] * 3),
     ("'55' like '5!%' escape '!'", [False] * 3),
     ("s rlike '^A.*'", [True, False, None]),
+    ("regexp_extract(s, '([A-Z])(.)', 2)", ["b", "", None]),
+    ("regexp_extract(s, '([A-Z])')", ["A", "", None]),
+    ("regexp_extract(s, 'b c', 0)", ["b c", "", None]),
+    ("regexp_extract('x', '(y)?x', 1)", [""] * 3),
+    ("regexp_replace(s, '([A-Z])(.)', '$2$1!')", ["bA! c", "", None]),
+    ("regexp_replace('a.b', '[.]', '\\\\$')", ["a$b"] * 3),
+    ("replace(s, 'b', 'xy')", ["Axy c", "", None]),
+    ("replace(s, 'b')", ["A c", "", None]),
+    ("replace(s, '', 'x')", ["Ab c", "", None]),
+    ("split(s, ' ')[0]", ["Ab", "", None]),
+    ("split(s, ' ')[1]", ["c", None, None]),
+    ("split('a1b22c', '[0-9]+')[2]", ["c"] * 3),
+    ("split_part(s, ' ', 2)", ["c", "", None]),
+    ("split_part('a,b,c', ',', -1)", ["c"] * 3),
+    ("split_part('a,b,c', ',', 9)", [""] * 3),
 ]
 
 TIME: list[tuple[str, list[Any]]] = [
@@ -234,6 +249,15 @@ TIME: list[tuple[str, list[Any]]] = [
     ("ts + -interval 1 second < ts", [True, True, None]),
     ("d + interval 1 day", [date(2024, 5, 18), date(1970, 1, 1), None]),
     ("d + interval 1 hour", [utc(2024, 5, 17, 1), utc(1969, 12, 31, 1), None]),
+    (
+        "date_format(ts, 'yyyy-MM-dd HH:mm:ss.SSS')",
+        ["2024-05-17 10:20:30.250", "1969-12-31 23:59:59.500", None],
+    ),
+    (
+        "date_format(ts, \"d MMM yy, h a 'o''clock' EEEE\")",
+        ["17 May 24, 10 AM o'clock Friday", "31 Dec 69, 11 PM o'clock Wednesday", None],
+    ),
+    ("date_format(d, \"E MMMM 'T'\")", ["Fri May T", "Wed December T", None]),
     ("date_trunc('minute', ts)", [utc(2024, 5, 17, 10, 20), utc(1969, 12, 31, 23, 59), None]),
     ("date_trunc('WEEK', ts)", [utc(2024, 5, 13), utc(1969, 12, 29), None]),
     ("date_trunc('mon', d)", [utc(2024, 5, 1), utc(1969, 12, 1), None]),

@@ -166,7 +166,10 @@ def blame_table(lines: Sequence[Blame], query: QueryVitals | None = None) -> Tab
         for line in lines
     ]  # fmt: skip
     head = ("operator", "holds", waits, kind, "behind", "last heard of")
-    return _table(title, head, rows, numbers=("holds", "behind"))
+    table = _table(title, head, rows, numbers=("holds", "behind"))
+    if any(line.behind for line in lines):
+        table.caption = "behind: how much further the source's time must come for it to go on"
+    return table
 
 
 def merge_table(merge: MergeVitals) -> Table:

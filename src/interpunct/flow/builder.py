@@ -64,8 +64,9 @@ class FlowBuilder:
 
     @property
     def graph(self) -> Graph:
-        """The graph that runs: what was built, with the gates that its heartbeats ask for."""
-        graph = self.heartbeats.planned(self._built)
+        """The graph that runs: what was built and leads to a sink, with the gates that its
+        heartbeats ask for."""
+        graph = self.heartbeats.planned(self._built.leading_to_sinks())
         graph.skew = self.skew
         if self.skew is not None:
             external = [n.name for n in graph.sources if n.time.kind is TimeKind.EXTERNAL]

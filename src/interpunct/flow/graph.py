@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 
 from interpunct.flow.nodes import Node, SinkNode, SourceNode, TimerNode
-from interpunct.model.errors import FlowError
+from interpunct.model.errors import FlowError, levels_to_the_user
 from interpunct.progress.skew import Skew
 
 
@@ -54,6 +55,30 @@ class Graph:
         ordered = self._topological()
         self._check_reach(ordered)
         return ordered
+
+    def leading_to_sinks(self) -> Graph:
+        """Without the operators that lead to no sink, which a warning names: in a notebook they are
+        what one has tried before. A source that leads nowhere stays, and is refused."""
+        useful = self._useful()
+        idle = [n.name for n in self if n.inputs and n.name not in useful]
+        if not idle or not self.sinks:
+            return self
+        names = ", ".join(map(repr, idle))
+        warnings.warn(
+            f"flow {self.name!r}: {names} not run, since nothing reads what would come out; "
+            "flow.sink('…', stream) would.", stacklevel=levels_to_the_user(),
+        )  # fmt: skip
+        return Graph(self.name, [n for n in self if n.name not in idle])
+
+    def _useful(self) -> set[str]:
+        """The names of all nodes that lead to a sink."""
+        useful, waiting = set[str](), [n.name for n in self.sinks]
+        while waiting:
+            name = waiting.pop()
+            if name not in useful and name in self.nodes:
+                useful.add(name)
+                waiting += [r.node for r in self.nodes[name].inputs]
+        return useful
 
     def components(self) -> list[list[Node]]:
         """The connected components: each is a scheduling unit of its own (ETS section 3)."""
@@ -108,10 +133,7 @@ class Graph:
                 f"flow {self.name!r}", "at least one source and one sink", kinds,
                 "Begin with flow.source(…), end with flow.sink(…).",
             )  # fmt: skip
-        useful = {n.name for n in self.sinks}
-        for node in reversed(ordered):
-            if node.name in useful:
-                useful |= {r.node for r in node.inputs}
+        useful = self._useful()
         idle = [n.name for n in ordered if n.name not in useful]
         if idle:
             raise FlowError(

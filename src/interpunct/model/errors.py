@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -88,3 +89,12 @@ class ExpressionError(InterpunctError):
             what,
             f"Give a Polars expression instead, one that begins with pl.col({column!r}).",
         )
+
+
+def levels_to_the_user() -> int:
+    """How many calls there are from the one that warns to the first that is not this package's."""
+    package = __name__.partition(".")[0] + "."
+    levels, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(package):
+        levels, frame = levels + 1, frame.f_back
+    return levels

@@ -1,12 +1,13 @@
 """Scalar functions of Spark's SQL as Polars: one table from syntax node to builder.
 
-`SCALARS` is the whole of scalar SQL: the syntax of `syntax.py` and the functions here. Anything
-else is refused by name, and a Polars expression can always be given instead.
+`SCALARS` is the whole of scalar SQL: the syntax of `syntax.py`, the functions here and those of
+`regex.py`. Anything else is refused by name, and a Polars expression can always be given instead.
 """
 
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable
 
 import polars as pl
@@ -15,6 +16,7 @@ from sqlglot import exp
 
 from interpunct.model.conversions import TIMESTAMP, epoch
 from interpunct.model.errors import ExpressionError
+from interpunct.model.regex import REGEX
 from interpunct.model.scope import Builder, Scope
 from interpunct.model.syntax import SYNTAX
 
@@ -130,18 +132,6 @@ def _escaped_like(scope: Scope, node: exp.Escape) -> pl.Expr:
     return scope.negated(node.this, built)
 
 
-def _rlike(scope: Scope, node: exp.RegexpLike) -> pl.Expr:
-    pattern = scope.constant(node.expression, node)
-    try:
-        pl.select(pl.lit("").str.contains(pattern))
-    except pl.exceptions.ComputeError as error:
-        raise ExpressionError(
-            scope.where, "a regular expression without look-around", repr(pattern),
-            "Write it in the syntax of Rust's regex, which runs in linear time.",
-        ) from error  # fmt: skip
-    return scope.of(node.this, "string").str.contains(pattern)
-
-
 # Time ---------------------------------------------------------------------------------------
 
 _TRUNCATIONS = {
@@ -156,6 +146,7 @@ _TRUNCATIONS = {
     "MILLISECOND": "1ms",
     "MICROSECOND": "1us",
 }
+_ASCII_LETTERS = frozenset(string.ascii_letters + "%")
 _DEFAULT_FORMAT = sqlglot.parse_one("unix_timestamp(x)", read="spark").args["format"]
 
 
@@ -187,6 +178,37 @@ def _truncate(scope: Scope, node: exp.TimestampTrunc) -> pl.Expr:
     term = scope.term(node.this)
     stamp = term.polars if isinstance(term.dtype, pl.Datetime) else _instant(scope, node.this)
     return stamp.dt.truncate(_TRUNCATIONS[unit])
+
+
+# What sqlglot makes of the letters in Spark's formats, and Polars' words for it.
+_FORMATS = {
+    "%Y": "%Y", "%y": "%y", "%B": "%B", "%b": "%b", "%mstrict": "%m", "%-m": "%-m",
+    "%dstrict": "%d", "%-d": "%-d", "%Hstrict": "%H", "%-H": "%-H", "%Istrict": "%I",
+    "%-I": "%-I", "%Mstrict": "%M", "%-M": "%-M", "%Sstrict": "%S", "%-S": "%-S", "SSS": "%3f",
+    "%f": "%6f", "%p": "%p", "%a": "%a", "%A": "%A", "''": "'",
+}  # fmt: skip
+_LETTERS = re.compile(r"%-?[A-Za-z](?:strict)?|'((?:[^']|'')+)'|''|[A-Za-z]+|.", re.DOTALL)
+
+
+def _date_format(scope: Scope, node: exp.TimeToStr) -> pl.Expr:
+    """Spark's letters, in UTC."""
+    text = scope.constant(node.args["format"], node)
+    words = [_format_word(found.group(), found.group(1)) for found in _LETTERS.finditer(text)]
+    known = [word for word in words if word is not None]
+    if len(known) < len(words):
+        raise ExpressionError(
+            scope.where, "the letters yyyy, MM, dd, HH, mm, ss, SSS, E or a", node.sql("spark"),
+            "pl.col(...).dt.strftime(...) has more.",
+        )  # fmt: skip
+    value = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
+    return _instant(scope, value).dt.strftime("".join(known))
+
+
+def _format_word(letters: str, quoted: str | None) -> str | None:
+    """What stands for one word of a format; None for one that has no other."""
+    if quoted is not None:  # sqlglot reads letters between quotes too, and what they were is lost
+        return None if "%" in quoted else quoted.replace("''", "'")
+    return _FORMATS.get(letters, None if letters[0] in _ASCII_LETTERS else letters)
 
 
 def _since_epoch(ticks: int) -> Builder:
@@ -251,7 +273,7 @@ FUNCTIONS: dict[type[exp.Expr], Builder] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.Escape: _escaped_like,
-    exp.RegexpLike: _rlike,
+    exp.TimeToStr: _date_format,
     exp.Year: _field(lambda x: x.dt.year()),
     exp.Month: _field(lambda x: x.dt.month()),
     exp.Day: _field(lambda x: x.dt.day()),
@@ -268,4 +290,4 @@ FUNCTIONS: dict[type[exp.Expr], Builder] = {
     exp.Anonymous: _named,
 }
 
-SCALARS: dict[type[exp.Expr], Builder] = {**SYNTAX, **FUNCTIONS}
+SCALARS: dict[type[exp.Expr], Builder] = {**SYNTAX, **FUNCTIONS, **REGEX}

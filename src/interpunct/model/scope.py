@@ -19,7 +19,7 @@ UNDERSTOOD = {
     "this", "expression", "expressions", "negate", "low", "high", "ifs", "default", "true", "false",
     "to", "start", "length", "decimals", "position", "unit", "format", "quantile", "table",
     "typed", "safe", "coalesce", "ignore_nulls", "big_int", "nulls_excluded", "is_string",
-    "accuracy",
+    "accuracy", "group", "replacement", "null_if_pos_overflow", "delimiter", "part_index", "offset",
 }  # fmt: skip
 
 

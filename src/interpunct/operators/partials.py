@@ -59,16 +59,15 @@ class Partials:
         runs = self._runs(frame) if self._by and self.combinable else []
         if not runs:
             return self._by_pane(frame)
-        return pl.concat(
-            self._of_run(run).select(pl.lit(start, pl.Int64).alias(self._pane), pl.all())
-            for start, run in runs
-        )
+        return pl.concat(self._of_run(start, run) for start, run in runs)
 
-    def _of_run(self, run: pl.DataFrame) -> pl.DataFrame:
+    def _of_run(self, start: int, run: pl.DataFrame) -> pl.DataFrame:
         """The groups of tuples that share a pane."""
         by = self._by
         found = by_position(run, by[0], self._parts) if len(by) == 1 else None
-        return run.group_by(by).agg(self._partial()) if found is None else found
+        groups = run.group_by(by).agg(self._partial()) if found is None else found
+        panes = pl.Series(self._pane, [start], pl.Int64).new_from_index(0, groups.height)
+        return groups.insert_column(0, panes)
 
     def _by_pane(self, frame: Frame) -> Frame:
         ticks = self._input.ticks_expr()

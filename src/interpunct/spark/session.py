@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
+
+from interpunct.model.errors import levels_to_the_user
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PLAIN_FILES = (
@@ -26,6 +29,7 @@ STATE_SERVER = (
 )
 MANY = 100  # tasks, with which a batch takes minutes where a few lanes have work
 MOST_SHOWN = 4_000  # bytes of what a machine said that did not start
+_told: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()  # what was last said of each
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ def _printing_to(log: str | Path | None) -> Iterator[None]:
 
 def check_session(spark: SparkSession, lanes: int) -> None:
     """Set what flows do not run without, and warn of each missing setting that costs time, in one
-    warning that says how much, the dearest first, at the user's line."""
+    warning that says how much, the dearest first, at the user's line; of a session once."""
     same_python(spark)
     _hush(spark)
     first, missing = "", []
@@ -145,7 +149,10 @@ def check_session(spark: SparkSession, lanes: int) -> None:
             "interpunct.session() has all that is named here; docs/clusters.md says how to be told "
             "no more."
         )
-        warnings.warn("\n".join(told), stacklevel=levels_to_the_user())
+        text = "\n".join(told)
+        if _told.get(spark) != text:
+            _told[spark] = text
+            warnings.warn(text, stacklevel=levels_to_the_user())
 
 
 def _too_many_tasks(partitions: str | None, lanes: int) -> str:
@@ -175,12 +182,3 @@ def same_python(spark: SparkSession) -> None:
     asked = context.getConf().get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
     if asked is None:
         context.pythonExec = sys.executable
-
-
-def levels_to_the_user() -> int:
-    """How many calls there are from the one that warns to the first that is not this package's."""
-    package = __name__.partition(".")[0] + "."
-    levels, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(package):
-        levels, frame = levels + 1, frame.f_back
-    return levels

@@ -38,7 +38,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from interpunct.flow.builder import FlowBuilder
-from interpunct.model.errors import FeedError, FlowError, SchemaError
+from interpunct.model.errors import FeedError, FlowError, SchemaError, levels_to_the_user
 from interpunct.model.late import SOURCE as STREAM
 from interpunct.model.late import late_schema
 from interpunct.model.page import Page
@@ -48,7 +48,7 @@ from interpunct.progress.timestamps import UNSAID, Bounds, external
 from interpunct.spark.compile import batch_time, ingested, unpacked
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.rows import arrow_schema, column, ddl_of, to_batches
-from interpunct.spark.session import check_session, levels_to_the_user
+from interpunct.spark.session import check_session
 from interpunct.spark.synchronizing import HELD, SOURCE, Synchronizing
 from interpunct.spark.wire import BEAT, LATE, LEAVING, SINK, Note
 
