@@ -251,7 +251,7 @@ def test_a_tuple_behind_the_feeds_own_heartbeat() -> None:
 
 
 def test_a_tuple_behind_a_heartbeat_the_source_gave_on_demand() -> None:
-    time = ip.external("ts", bounds=ip.bounds(skew=4))
+    time = ip.external("ts", bounds=ip.bounds(skew="4us"))
     engine = engine_of(time, "k bigint, ts timestamp")
     late_of(engine, (1, datetime(1970, 1, 1, tzinfo=UTC)))
     source: Any = engine.operators["s"]
@@ -395,3 +395,42 @@ def test_count_of_nothing_says_so() -> None:
     rows = flow.source("rows", "ts bigint", time=ip.external("ts"))
     with pytest.raises(ip.InterpunctError, match="Say of what"):
         rows.aggregate(every=10, n="count()")
+
+
+@pytest.mark.parametrize(
+    ("statements", "got"),
+    [
+        ("CREATE STREAM s (ts timestamp) TIMESTAMP BY ts WITHIN 5; SELECT * FROM s", "5, which"),
+        (
+            "CREATE STREAM s (ts timestamp) TIMESTAMP BY ts ORDERED;"
+            "SELECT ts, count(*) AS n FROM s GROUP BY TUMBLE(ts, 10)",
+            "10, which",
+        ),
+        (
+            "CREATE STREAM s (k int, ts timestamp) TIMESTAMP BY ts ORDERED;"
+            "CREATE STREAM t (k int, ts timestamp) TIMESTAMP BY ts ORDERED;"
+            "SELECT * FROM s JOIN t USING (k) WITHIN 20",
+            "20, which",
+        ),
+    ],
+    ids=["WITHIN", "TUMBLE", "JOIN"],
+)
+def test_a_number_without_a_unit_is_no_length_of_timestamps(statements: str, got: str) -> None:
+    with pytest.raises(ip.InterpunctError, match=f"{got} counts microseconds.*INTERVAL"):
+        ip.sql(statements)
+    longer = statements.replace("5;", "INTERVAL '5us';").replace("10)", "INTERVAL '10us')")
+    assert ip.sql(longer.replace("WITHIN 20", "WITHIN INTERVAL '20us'")).nodes
+
+
+def test_bounds_of_timestamps_have_a_unit() -> None:
+    flow = ip.Flow("auction")
+    with pytest.raises(ip.InterpunctError, match=r"source .s., skew: .*2, which counts"):
+        flow.source("s", "ts timestamp", time=ip.external("ts", bounds=ip.bounds(skew=2)))
+    flow.source("t", "ts timestamp", time=ip.external("ts", bounds=ip.bounds(skew="2us")))
+    flow.source("u", "ts bigint", time=ip.external("ts", bounds=ip.bounds(skew=2)))
+
+
+def test_bounds_of_nothing() -> None:
+    with pytest.raises(FlowError) as error:
+        ip.bounds()
+    says(error, "bounds", "skew=…", "neither", "ordered=True")

@@ -8,6 +8,7 @@ import doctest
 import importlib
 import io
 import pkgutil
+import re
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+import sqlglot
 import typer
+from sqlglot import exp
 from typer.testing import CliRunner
 
 import interpunct as ip
@@ -23,6 +26,7 @@ from interpunct.cli.demo import _say as demo_said
 from interpunct.cli.demo import _table as demo_table
 from interpunct.cli.main import app
 from interpunct.lab import speed_map
+from interpunct.model import functions
 from tests.documents import DOCS, PAGES, ROOT, Block, blocks, commands, is_a_test, prompted
 
 KERNEL = ("model", "progress", "operators", "flow", "engine", "sql", "testing", "api")
@@ -263,3 +267,24 @@ def test_docstring_examples_hold(name: str) -> None:
 
 def test_there_are_pages_to_run() -> None:
     assert DOCS / "tutorials" / "ets.md" in PAGES
+
+
+@pytest.mark.parametrize("row", ["numbers", "text", "time", "anything"])
+def test_the_functions_that_are_listed_are_evaluated(row: str) -> None:
+    text = (ROOT / "docs" / "sql.md").read_text()
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {row} | `")]
+    names = re.findall(r"`(\w+)`", line.partition(";")[0])
+    assert len(names) > 4
+    for name in names:
+        calls = [f"{name}({arguments})" for arguments in ("x", "x, y", "x, y, z")]
+        assert any(_known(call) for call in calls), name
+
+
+def _known(call: str) -> bool:
+    try:
+        found = sqlglot.parse_one(call, read="spark")
+    except sqlglot.ParseError:
+        return False
+    if isinstance(found, exp.Anonymous):
+        return found.name in functions._NAMED
+    return type(found) in functions.SCALARS

@@ -109,7 +109,7 @@ def test_a_time_that_no_calendar_has_is_null() -> None:
 
 
 @pytest.mark.parametrize("time", ["timestamp", "bigint"])
-@pytest.mark.parametrize("known", [{"ordered": True}, {"bounds": ip.bounds(skew=5)}], ids=str)
+@pytest.mark.parametrize("known", [{"ordered": True}, {"bounds": ip.bounds(skew="5us")}], ids=str)
 def test_a_sink_that_has_heard_nothing_waits_for_any_tuple(time: str, known: Any) -> None:
     flow = ip.Flow("nothing")
     flow.sink("out", flow.source("a", f"ts {time}", time=ip.external("ts", **known)))

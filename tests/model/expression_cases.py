@@ -224,6 +224,7 @@ FUNCTIONS: list[tuple[str, list[Any]]] = [
     ("regexp_extract('x', '(y)?x', 1)", [""] * 3),
     ("regexp_replace(s, '([A-Z])(.)', '$2$1!')", ["bA! c", "", None]),
     ("regexp_replace('a.b', '[.]', '\\\\$')", ["a$b"] * 3),
+    ("regexp_extract('a1', r'(\\d)', 1)", ["1"] * 3),
     ("replace(s, 'b', 'xy')", ["Axy c", "", None]),
     ("replace(s, 'b')", ["A c", "", None]),
     ("replace(s, '', 'x')", ["Ab c", "", None]),

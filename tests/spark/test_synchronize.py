@@ -307,3 +307,12 @@ def test_columns_and_fields_of_any_name_pass_as_they_are(
 def test_importing_the_package_needs_no_spark() -> None:
     check = "import sys, interpunct; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+def test_what_is_not_unpacked_says_how_to(spark: SparkSession, tmp_path: Path) -> None:
+    feed = read(spark, write(tmp_path / "in", [steady(0, 5)]))
+    both = ip.synchronize(feed, feed, time="ts", bounds=ip.bounds(skew="2s"))
+    with pytest.raises(AttributeError, match=r"readings, alerts = ip.synchronize"):
+        both.groupBy
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        both.nonsense

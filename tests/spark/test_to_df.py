@@ -12,6 +12,7 @@ from interpunct.model.errors import FlowError
 from interpunct.spark import hints as hinting
 from interpunct.spark.hints import FOLDER, Hint, Hints
 from interpunct.spark.reporter import seen
+from interpunct.spark.session import ROCKSDB
 from tests.spark.streams import T0, frame, read, steady, write
 
 LATE = T0 + 500_000
@@ -35,6 +36,8 @@ def delivered(rows: DataFrame, checkpoint: Path, name: str) -> list[tuple[object
         .start()
     )
     query.awaitTermination()
+    told = [p["observedMetrics"] for p in query.recentProgress]
+    assert sum(metrics.late for batch in told for metrics in batch.values()) == 1
     return sorted(tuple(row) for row in rows.sparkSession.table(name).collect())
 
 
@@ -74,5 +77,34 @@ def test_in_a_task_only_what_its_own_query_wrote_counts(
     monkeypatch.setattr(hinting, "current_query", lambda: "another")
     assert left.read(0, 3) == {}
     assert left.assumed(0, [12]) == [None]
+    (tmp_path / FOLDER / "hints" / "0" / "4").write_text('{"rows": [7, 9]}')  # of before
+    assert left.read(0, 4) == {}
     monkeypatch.setattr(hinting, "current_query", lambda: None)  # on the driver
     assert left.read(0, 3) == told
+
+
+def test_a_session_of_ones_own_is_asked_for_what_flows_need(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    mine = spark.newSession()
+    mine.conf.unset("spark.sql.streaming.stateStore.providerClass")
+    mine.conf.set("spark.sql.shuffle.partitions", "5")
+    feeds = {"rows": read(mine, write(tmp_path / "in", [steady(0, 5)]))}
+    with pytest.warns(UserWarning, match="5 tasks for 2 lanes"):
+        averages().to_df(feeds)
+    assert mine.conf.get("spark.sql.streaming.stateStore.providerClass") == ROCKSDB
+
+
+def test_hours_of_another_zone_are_warned_of(spark: SparkSession, tmp_path: Path) -> None:
+    berlin = spark.newSession()
+    berlin.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    feeds = {"rows": read(berlin, write(tmp_path / "in", [steady(0, 5)]))}
+    averages().to_df(feeds)  # no hours, no warning
+    flow = ip.Flow("hours")
+    rows = flow.source(
+        "rows", "ts timestamp, key bigint, n bigint", time=ip.external("ts", ip.bounds(skew="2s"))
+    )
+    flow.sink("out", rows.with_columns(at="hour(ts)"))
+    with pytest.warns(UserWarning, match=r"hour\(…\) is in UTC.*Europe/Berlin") as told:
+        flow.to_df(feeds)
+    assert {w.filename for w in told} == {__file__}

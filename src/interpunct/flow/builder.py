@@ -12,12 +12,12 @@ from interpunct.flow.labels import Heartbeats
 from interpunct.flow.merge_nodes import LMergeNode, revisable
 from interpunct.flow.nodes import MergeNode, Node, Ref, SinkNode, SourceNode, UnionNode
 from interpunct.flow.stream import FlowStream
-from interpunct.model.durations import duration
+from interpunct.model.durations import duration, refuse_bare
 from interpunct.model.errors import FlowError, SchemaError
 from interpunct.model.schema import Schema, TimeKind
 from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.progress.skew import BoundsMatrix, Skew
-from interpunct.progress.timestamps import UNSAID, Ets, TimeSpec, latent
+from interpunct.progress.timestamps import UNSAID, Bounds, Ets, TimeSpec, latent
 
 
 class FlowBuilder:
@@ -108,6 +108,10 @@ class FlowBuilder:
         where = f"source {name!r}"
         if spec.kind is TimeKind.EXTERNAL and str(spec.attribute) not in raw:
             raise SchemaError.unknown_attribute(where, str(spec.attribute), raw.names)
+        if spec.kind is TimeKind.EXTERNAL and isinstance(spec.bounds, Bounds):
+            for told in ("skew", "delay"):
+                ticks = getattr(spec.bounds, told)
+                refuse_bare(ticks, raw.with_time(spec.attribute), f"{where}, {told}")
         if spec.future is not None and raw[str(spec.attribute)].dtype.is_integer():
             raise SchemaError.wrong_type(
                 f"{where}, future=…", str(spec.attribute), "a timestamp, to compare with the clock",

@@ -36,6 +36,10 @@ _LEAST = 1_000  # microseconds that a plain number may stand for
 _EXAMPLES = "Write '20s', '1h 30m', '500 ms' or '1 day' (months and years have no fixed length)."
 
 
+class Bare(int):
+    """Ticks that somebody has written as a number, with no unit."""
+
+
 def duration(value: str | timedelta | int, where: str) -> int:
     """Ticks of a duration: microseconds for text and timedelta; an int is ticks already."""
     if isinstance(value, str):
@@ -43,7 +47,7 @@ def duration(value: str | timedelta | int, where: str) -> int:
     elif isinstance(value, timedelta):
         ticks = value // _TICK
     elif isinstance(value, int) and not isinstance(value, bool):
-        ticks = value
+        ticks = Bare(value)
     else:
         raise _malformed(where, value)
     if not 0 <= ticks < END_OF_TIME:
@@ -54,13 +58,19 @@ def duration(value: str | timedelta | int, where: str) -> int:
 def span(value: str | timedelta | int, schema: Schema, where: str) -> int:
     """Ticks of a length of a stream's time. Where that is a timestamp a number counts microseconds,
     and who gives a small one hardly knows it."""
+    ticks = duration(value, where)
+    refuse_bare(ticks, schema, where)
+    return ticks
+
+
+def refuse_bare(ticks: int, schema: Schema, where: str) -> None:
+    """Refuse a small number without a unit where time is a timestamp."""
     stamped = schema.time is not None and not schema[schema.time].dtype.is_integer()
-    if stamped and isinstance(value, int) and 0 < value < _LEAST:
+    if stamped and isinstance(ticks, Bare) and 0 < ticks < _LEAST:
         raise ExpressionError(
-            where, "a length of time", f"{value}, which counts microseconds",
-            f"Write '{value}s'; if it is meant, timedelta(microseconds={value}).",
+            where, "a length of time", f"{ticks}, which counts microseconds",
+            f"Write '{ticks}s', in SQL INTERVAL '{ticks}s'; if it is meant, '{ticks}us'.",
         )  # fmt: skip
-    return duration(value, where)
 
 
 def format_duration(ticks: int) -> str:

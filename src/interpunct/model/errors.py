@@ -87,7 +87,8 @@ class ExpressionError(InterpunctError):
             where,
             "SQL that this system evaluates itself",
             what,
-            f"Give a Polars expression instead, one that begins with pl.col({column!r}).",
+            "docs/sql.md lists its functions; from Python a Polars expression may be given "
+            f"instead, one that begins with pl.col({column!r}).",
         )
 
 

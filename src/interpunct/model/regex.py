@@ -37,7 +37,7 @@ def _rlike(scope: Scope, node: exp.RegexpLike) -> pl.Expr:
 def _extract(scope: Scope, node: exp.RegexpExtract) -> pl.Expr:
     """The group of the first match, by default the first; where there is no match, no text."""
     pattern, group = _pattern(scope, node.expression, node), node.args.get("group")
-    number = 1 if group is None else int(scope.constant(group, node))
+    number = 1 if group is None else _whole(scope, group, node)
     groups = pl.select(pl.lit("").str.extract_groups(pattern)).to_series().dtype
     count = len(groups.fields) if isinstance(groups, pl.Struct) else 0
     if number > count:
@@ -109,7 +109,10 @@ def _whole(scope: Scope, node: exp.Expr, parent: exp.Expr) -> int:
     """A whole number that must be a literal, with or without a sign."""
     if isinstance(node, exp.Neg):
         return -_whole(scope, node.this, parent)
-    return int(scope.constant(node, parent))
+    text = scope.constant(node, parent)
+    if not text.isdigit():
+        raise ExpressionError(scope.where, "a whole number", repr(text), "Write it in digits.")
+    return int(text)
 
 
 REGEX: dict[type[exp.Expr], Builder] = {

@@ -93,7 +93,7 @@ class Scope:
 
     def constant(self, node: exp.Expr | None, parent: exp.Expr) -> str:
         """The text of an operand that must be a literal."""
-        if not isinstance(node, exp.Literal):
+        if not isinstance(node, exp.Literal | exp.RawString):
             raise ExpressionError(
                 self.where, "a literal", parent.sql("spark"),
                 "Only literals are supported there; use a Polars expression for more.",
@@ -106,7 +106,9 @@ class Scope:
                 self.where, "an expression over one tuple", f"the aggregate {node.sql('spark')}",
                 "Aggregates belong in aggregate(...).",
             )  # fmt: skip
-        name = node.name if isinstance(node, exp.Anonymous) else type(node).__name__.upper()
+        name = type(node).__name__.upper()
+        if isinstance(node, exp.Func):  # as it is called in SQL
+            name = node.sql("spark").partition("(")[0].lower()
         read = next((c.name for c in node.find_all(exp.Column)), self.schema.names[0])
         return ExpressionError.unsupported(self.where, f"{name} in {node.sql('spark')!r}", read)
 

@@ -38,8 +38,16 @@ class Bounds:
         return f"(t={format_duration(self.delay)}, δ={format_duration(self.skew)})"
 
 
-def bounds(*, delay: str | timedelta | int = 0, skew: str | timedelta | int = 0) -> Bounds:
+def bounds(
+    *, delay: str | timedelta | int | None = None, skew: str | timedelta | int | None = None
+) -> Bounds:
     """A bound on disorder: after `delay` of waiting, no tuple is more than `skew` behind."""
+    if delay is None and skew is None:
+        raise FlowError(
+            "bounds", "skew=…, delay=… or both", "neither",
+            "bounds(skew='30s'); of a stream that is in order, external('ts', ordered=True).",
+        )  # fmt: skip
+    delay, skew = 0 if delay is None else delay, 0 if skew is None else skew
     return Bounds(duration(delay, "bounds(delay=…)"), duration(skew, "bounds(skew=…)"))
 
 

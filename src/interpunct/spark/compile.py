@@ -30,7 +30,7 @@ from interpunct.spark.ingest import Ingest, Target
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.program import Program
 from interpunct.spark.rows import arrow_schema, column, nullable, spark_schema, to_batches
-from interpunct.spark.wire import WIRE, row_column, with_rows
+from interpunct.spark.wire import LATE, WIRE, row_column, with_rows
 
 
 def compiled(
@@ -156,6 +156,14 @@ class Leaving:
         names = self.schemas[self.direct].names
         columns = [column(row_column(name)).alias(name) for name in names]
         return F.col("stream").isNull(), columns
+
+
+def late_rows() -> Column:
+    """How many rows of a batch were late, by what the lanes note of them."""
+    stream = F.col("stream")
+    noted = F.get_json_object(stream, "$[2]").cast("long")  # the rows of a note
+    late = F.when(stream.startswith(f'["{LATE}'), noted).otherwise(0)
+    return F.coalesce(F.sum(late), F.lit(0)).alias("late")
 
 
 def unpacked(rows: DataFrame, stream: str, schema: Schema) -> DataFrame:

@@ -139,7 +139,7 @@ class Hints:
     def _of_this_query(self, name: str) -> Any:
         """What a file holds; in a task, only if its own query has written it."""
         content, query = self._files.read(name), current_query()
-        return content if content is None or query in (None, content["query"]) else None
+        return content if content is None or query in (None, content.get("query")) else None
 
     @classmethod
     def under(cls, checkpoint: str) -> Hints | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,7 +24,7 @@ from interpunct.model.late import is_late
 from interpunct.model.schema import Schema
 from interpunct.spark.channel import Channel
 from interpunct.spark.clock import WakeFile
-from interpunct.spark.compile import Leaving, compiled
+from interpunct.spark.compile import Leaving, compiled, late_rows
 from interpunct.spark.courier import Courier, Upstream, check_upstream
 from interpunct.spark.display import shown
 from interpunct.spark.files import absolute
@@ -34,6 +35,7 @@ from interpunct.spark.session import check_session
 from interpunct.spark.silence import SilenceListener, provable
 from interpunct.spark.wire import LATE, SINK
 from interpunct.spark.writers import Batches, Parquet, Writer, writer
+from interpunct.spark.zone import check_zone
 
 
 @dataclass
@@ -172,14 +174,19 @@ def to_df(
     checkpoint: str | None = None,
 ) -> DataFrame:
     """One output of a flow as a streaming DataFrame, to go on with in PySpark. Beside the
-    `checkpoint`, if it is named, lanes leave what ingest tasks and people want to know."""
+    `checkpoint`, if it is named, lanes leave what ingest tasks and people want to know. Late rows,
+    which are another output, are counted among the query's observed metrics."""
     stream, schema = stream_named(graph, sink)
     hints = None if checkpoint is None else Hints.under(absolute(checkpoint))
     program = Program.of(graph, lanes, hints)
     program.check_start()
     if hints is not None:
         hints.announce(Outline.of(graph))
-    return leaving(program, {stream: schema}).rows_of(compiled(program, feeds), stream)
+    rows = compiled(program, feeds)
+    check_session(rows.sparkSession, lanes)
+    check_zone(rows.sparkSession, graph)
+    counted = rows.observe(f"{graph.name} late {uuid.uuid4().hex[:8]}", late_rows())
+    return leaving(program, {stream: schema}).rows_of(counted, stream)
 
 
 def start(
@@ -200,6 +207,7 @@ def start(
     the source is sent on.
     """
     check_session(spark, lanes)
+    check_zone(spark, graph)
     check_upstream(graph, upstream or {})
     _check_trigger(graph, trigger)
     checkpoint = absolute(checkpoint)

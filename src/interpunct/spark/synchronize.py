@@ -45,7 +45,7 @@ from interpunct.model.page import Page
 from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, START_OF_TIME, Schema
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.timestamps import UNSAID, Bounds, external
-from interpunct.spark.compile import batch_time, ingested, unpacked
+from interpunct.spark.compile import batch_time, ingested, late_rows, unpacked
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.rows import arrow_schema, column, ddl_of, to_batches
 from interpunct.spark.session import check_session
@@ -80,6 +80,14 @@ class Synchronized(Frames):
     """The synchronized DataFrames; `late` holds as many, with the late rows."""
 
     late: Frames
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(DataFrame, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"synchronize gives a DataFrame for each that it is given, and {name!r} is a word of "
+            "theirs: readings, alerts = ip.synchronize(…), and of one alone (rows,) = …"
+        )
 
     @classmethod
     def of(
@@ -171,10 +179,7 @@ class _Branch:
         marked = StructType([*target, StructField(mark, BooleanType())])
         release = _Release(self.time, self.skew, arrow_schema(marked))
         stream = F.col("stream")
-        noted = F.get_json_object(stream, "$[2]").cast("long")  # the rows of a note
-        late = F.when(stream.startswith(f'["{LATE}'), noted).otherwise(0)
-        number = F.coalesce(F.sum(late), F.lit(0)).alias("late")
-        counted = leaving.observe(f"{self.called} late {unique}", number)
+        counted = leaving.observe(f"{self.called} late {unique}", late_rows())
         wanted = (stream == f"{SINK}{_RELEASED}") | stream.startswith(f'["{BEAT}')
         rows = counted.filter(wanted).mapInArrow(release, marked)
         milliseconds = -(-self.skew // 1000)  # Spark counts in these; rounded up it drops nothing

@@ -14,6 +14,7 @@ from interpunct.flow.builder import FlowBuilder
 from interpunct.flow.merge_nodes import SpeculativeNode
 from interpunct.flow.nodes import AggregateNode, ProjectNode, Ref, TupleWindowNode
 from interpunct.flow.stream import FlowStream
+from interpunct.model.durations import refuse_bare
 from interpunct.model.expression import Expression, aggregate, scalar
 from interpunct.model.schema import Attribute, Schema
 from interpunct.operators.windows import Windows
@@ -230,6 +231,8 @@ class Builder:
             if groups.counted:
                 self.flow.add(TupleWindowNode(called, *inputs, size, slide, groups.keys, built))
             else:
+                for ticks in (size, slide):
+                    refuse_bare(ticks, stream.schema, "the length of a window")
                 kind = AggregateNode if early is None else SpeculativeNode
                 self.flow.add(kind(called, *inputs, Windows(size, slide), groups.keys, built))
         return FlowStream(self.flow, Ref(called))

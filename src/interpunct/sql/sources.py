@@ -10,6 +10,7 @@ from sqlglot import exp
 from interpunct.flow.builder import FlowBuilder
 from interpunct.flow.nodes import Ref
 from interpunct.flow.stream import FlowStream
+from interpunct.model.durations import refuse_bare
 from interpunct.sql.errors import Spot
 from interpunct.sql.grammar import (
     Applied,
@@ -159,6 +160,8 @@ class Sources:
         lengths = [timedelta(microseconds=ticks) for ticks in join.windows]
         within = lengths[0] if len(lengths) == 1 else lengths
         with join.spot.blamed():
+            for ticks in join.windows:
+                refuse_bare(ticks, first.schema, "WITHIN")
             stream = first.join(
                 *others, on=keys, within=within, how=join.how,
                 thrifty=join.thrifty, impatient=join.impatient, name=name,

@@ -19,7 +19,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokenizer_core import Token, TokenType
 
-from interpunct.model.durations import duration
+from interpunct.model.durations import Bare, duration
 from interpunct.model.errors import ExpressionError
 from interpunct.sql.errors import Spot, SqlError
 from interpunct.sql.nearest import advice, listed, nearest
@@ -250,7 +250,7 @@ class Cursor:
             self.fail(f"{what}: a length of time", "Write INTERVAL 20 SECONDS.")
         text = " ".join(terms)
         with self.since(start).blamed():
-            return int(text) if text.isdigit() and not said else duration(text, what)
+            return Bare(text) if text.isdigit() and not said else duration(text, what)
 
     def _unit_missing(self, needed: bool) -> None:
         """A number has no unit: an error if it needs one, and else what an error may tell."""
