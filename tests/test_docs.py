@@ -286,5 +286,5 @@ def _known(call: str) -> bool:
     except sqlglot.ParseError:
         return False
     if isinstance(found, exp.Anonymous):
-        return found.name in functions._NAMED
+        return found.name in functions.NAMED
     return type(found) in functions.SCALARS

@@ -17,6 +17,7 @@ from tests.model.expression_cases import (
     SCHEMA,
     TIME,
 )
+from tests.model.function_cases import DAYS, FAR, NUMBERS, TEXTS
 
 from interpunct.model.errors import ExpressionError, SchemaError
 from interpunct.model.expression import predicate, scalar
@@ -36,7 +37,10 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and left == right
 
 
-@pytest.mark.parametrize(("text", "expected"), ARITHMETIC + LOGIC + CASTS + FUNCTIONS + TIME)
+CASES = ARITHMETIC + LOGIC + CASTS + FUNCTIONS + TIME + NUMBERS + TEXTS + DAYS
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
 def test_sql_text_means_what_spark_means(text: str, expected: list[Any]) -> None:
     got = evaluate(text)
     assert len(got) == len(expected)
@@ -49,11 +53,20 @@ def test_sql_text_means_what_spark_means(text: str, expected: list[Any]) -> None
         ("1", "int"), ("3000000000", "bigint"), ("1.5", "double"), ("t + 1", "int"),
         ("i / i", "double"), ("length(s)", "int"), ("floor(x)", "bigint"), ("year(ts)", "int"),
         ("sign(i)", "double"), ("null", "string"), ("if(p, 1, 2L)", "bigint"),
+        ("locate('a', s, 2)", "int"), ("datediff(d, ts)", "int"), ("weekday(d)", "int"),
+        ("dayofweek(d)", "int"), ("add_months(ts, 1)", "date"), ("to_date(s, 'yyyy')", "date"),
+        ("from_unixtime(i)", "string"), ("i & t", "bigint"), ("t ^ t", "tinyint"),
+        ("pmod(t, n)", "int"), ("unix_timestamp(s, 'yyyy')", "bigint"), ("cbrt(i)", "double"),
     ],
 )  # fmt: skip
 def test_types_are_those_of_spark(text: str, ddl: str) -> None:
     expected = Schema.of(f"value {ddl}")["value"].dtype
     assert scalar(text, SCHEMA, "test").dtype == expected
+
+
+@pytest.mark.parametrize("text", FAR)
+def test_a_day_too_far_away_is_null(text: str) -> None:
+    assert evaluate(text) == [None, None, None]
 
 
 def test_a_constant_has_one_value_per_tuple_even_of_no_tuples() -> None:
@@ -78,6 +91,18 @@ def test_a_constant_has_one_value_per_tuple_even_of_no_tuples() -> None:
         ("case when p then i else n end", {"p", "i", "n"}, None),
         ("1", set(), None),
         ("date_trunc('day', ts)", {"ts"}, None),
+        ("concat_ws(s, i, 'x')", {"s", "i"}, None),
+        ("locate(s, 'abc', n)", {"s", "n"}, None),
+        ("lpad('a', n, s)", {"n", "s"}, None),
+        ("substring_index(s, '', n)", {"s", "n"}, None),
+        ("translate(s, '', '')", {"s"}, "s"),
+        ("nvl2(i, n, t)", {"i", "n", "t"}, None),
+        ("add_months(d, n)", {"d", "n"}, None),
+        ("datediff(d, ts)", {"d", "ts"}, None),
+        ("make_date(n, t, 1)", {"n", "t"}, None),
+        ("to_timestamp(s, 'yyyy')", {"s"}, None),
+        ("pmod(i, n) & t", {"i", "n", "t"}, None),
+        ("atan2(x, speed)", {"x", "Speed"}, None),
         (pl.col("i"), {"i"}, "i"),
         (pl.col("i").alias("renamed"), {"i"}, "i"),
         (pl.col("i") * pl.col("n"), {"i", "n"}, None),
@@ -133,7 +158,29 @@ def test_a_predicate_must_be_boolean() -> None:
         (pl.col("missing"), SchemaError, "'missing'"),
         ("stream.i", ExpressionError, "own name, got stream.i. Write 'i'"),
         ("foo(i)", ExpressionError, r"foo in 'FOO\(i\)'.*Polars expression"),
-        ("sin(i)", ExpressionError, "sin in .*docs/sql.md.*Polars expression"),
+        ("soundex(s)", ExpressionError, "soundex in .*docs/sql.md.*Polars expression"),
+        ("md5(s)", ExpressionError, "md5 in"),
+        ("pmod(i)", ExpressionError, "pmod in"),
+        ("i | 1 & 2", ExpressionError, "parentheses where &, . and | are mixed"),
+        ("x & 1", SchemaError, "whole numbers in attribute 'x & 1', got double"),
+        ("~s", SchemaError, "a whole number in attribute 's', got string"),
+        ("left(s, 1.5)", SchemaError, "a whole number in attribute '1.5', got double"),
+        ("repeat(s, x)", SchemaError, "a whole number in attribute 'x', got double"),
+        ("locate('a', s, '1')", SchemaError, "a whole number in attribute"),
+        ("concat_ws(i, s)", SchemaError, "a string in attribute 'i', got bigint"),
+        ("translate(s, s, 'a')", ExpressionError, "a literal"),
+        ("substring_index(s, s, 1)", ExpressionError, "a literal"),
+        ("get_json_object(s, s)", ExpressionError, r"such as '\$\.a\.b\[0\]'"),
+        ("get_json_object(s, '$.a[*]')", ExpressionError, "a path of names and places"),
+        ("get_json_object(s, '$..a')", ExpressionError, "a path of names and places"),
+        ("date_add(d, x)", SchemaError, "a whole number in attribute 'x', got double"),
+        ("dateadd(month, 1, d)", ExpressionError, "in 'DATE_ADD"),
+        ("datediff(month, d, ts)", ExpressionError, "datediff in"),
+        ("last_day(i)", SchemaError, "a date in attribute 'i', got bigint"),
+        ("to_timestamp(s, s)", ExpressionError, "a literal"),
+        ("to_timestamp(s, 'yyyy-MM-dd XXX')", ExpressionError, "the letters yyyy, .*to_datetime"),
+        ("to_date(s, 'yy-MM-dd')", ExpressionError, "the letters yyyy"),
+        ("to_timestamp(s, 'yyyy-MM-dd hh')", ExpressionError, "hh with a"),
         ("current_timestamp()", ExpressionError, "current_timestamp in"),
         ("i in (select 1)", ExpressionError, "SQL that this system evaluates"),
         ("sum(i) over (partition by n)", ExpressionError, "WINDOW"),

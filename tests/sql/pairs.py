@@ -121,6 +121,17 @@ QUERIES: dict[str, tuple[str, Build]] = {
         CARS_SQL + "SELECT ts, speed * 1.609 kmh FROM cars",
         over_cars(lambda c: c.select("ts", kmh="speed * 1.609")),
     ),
+    "functions that are words elsewhere": (
+        CARS_SQL + "SELECT ts, right(left('abc', 2), 1) AS r, position('b' IN 'abc') AS p, "
+        "segment & 3 | 8 AS bits, get_json_object('{}', '$.a[0]') AS j FROM cars "
+        "WHERE left(date_format(ts, 'yyyy'), 2) = '20'",
+        over_cars(
+            lambda c: c.where("left(date_format(ts, 'yyyy'), 2) = '20'").select(
+                "ts", r="right(left('abc', 2), 1)", p="position('b' IN 'abc')",
+                bits="segment & 3 | 8", j="get_json_object('{}', '$.a[0]')",
+            )
+        ),
+    ),
     "star and more": (
         CARS_SQL + "SELECT *, speed IS DISTINCT FROM 3.0 AS `is it` FROM cars",
         over_cars(lambda c: c.with_columns(**{"is it": "speed IS DISTINCT FROM 3.0"})),

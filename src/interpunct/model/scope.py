@@ -20,6 +20,7 @@ UNDERSTOOD = {
     "to", "start", "length", "decimals", "position", "unit", "format", "quantile", "table",
     "typed", "safe", "coalesce", "ignore_nulls", "big_int", "nulls_excluded", "is_string",
     "accuracy", "group", "replacement", "null_if_pos_overflow", "delimiter", "part_index", "offset",
+    "substr", "times", "fill_pattern", "is_left", "count", "from_", "flatten",
 }  # fmt: skip
 
 
@@ -70,6 +71,20 @@ class Scope:
         if term.kind == "null" or (term.kind, expected) == ("string", "time"):
             return self.cast(term, DEFAULTS[expected])
         raise self.wrong_type(node, f"a {expected}", [term])
+
+    def whole(self, node: exp.Expr) -> pl.Expr:
+        """An operand that counts, as a bigint."""
+        term = self.term(node)
+        if term.dtype.is_integer() or term.kind == "null":
+            return self.cast(term, pl.Int64())
+        raise self.wrong_type(node, "a whole number", [term])
+
+    def numbers(self, node: exp.Binary) -> list[Term]:
+        """Both operands, numbers of the type they share."""
+        terms = self.alike(node, node.this, node.expression)
+        if terms[0].kind not in ("number", "null"):
+            raise self.wrong_type(node, "numbers", terms)
+        return terms
 
     def alike(self, parent: exp.Expr, *nodes: exp.Expr) -> list[Term]:
         """Operands brought to the one type they share."""

@@ -79,7 +79,7 @@ def _additive(compute: Callable[[Any, Any], Any], temporal: set[tuple[str, str]]
         if (left.kind, right.kind) in temporal:
             moved: pl.Expr = compute(_stamp(scope, left), _stamp(scope, right))
             return moved.cast(pl.Date) if _moves_a_date_by_days(left, right) else moved
-        return _narrowed(compute, *_numbers(scope, node))
+        return _narrowed(compute, *scope.numbers(node))
 
     return build
 
@@ -95,13 +95,6 @@ def _moves_a_date_by_days(left: Term, right: Term) -> bool:
     date, interval = (left, right) if left.kind == "time" else (right, left)
     units = {str(i.unit).upper().rstrip("S") for i in interval.node.find_all(exp.Interval)}
     return isinstance(date.dtype, pl.Date) and bool(units) and units <= {"DAY", "WEEK"}
-
-
-def _numbers(scope: Scope, node: exp.Binary) -> list[Term]:
-    terms = scope.alike(node, node.this, node.expression)
-    if terms[0].kind not in ("number", "null"):
-        raise scope.wrong_type(node, "numbers", terms)
-    return terms
 
 
 def _narrowed(compute: Callable[[Any, Any], Any], left: Term, right: Term) -> pl.Expr:
@@ -120,7 +113,7 @@ def _multiply(scope: Scope, node: exp.Mul) -> pl.Expr:
         working = pl.Decimal(38, max(scale, left.dtype.scale))
         product = left.polars.cast(working, strict=False) * right.polars
         return product.cast(pl.Decimal(38, scale), strict=False)
-    return _narrowed(operator.mul, *_numbers(scope, node))
+    return _narrowed(operator.mul, *scope.numbers(node))
 
 
 def _product_scale(left: pl.Decimal, right: pl.Decimal) -> int:
@@ -131,7 +124,7 @@ def _product_scale(left: pl.Decimal, right: pl.Decimal) -> int:
 
 
 def _divide(scope: Scope, node: exp.Div) -> pl.Expr:
-    left, right = _numbers(scope, node)
+    left, right = scope.numbers(node)
     divisor = _nonzero(right.polars)
     if isinstance(left.dtype, pl.Decimal):
         return left.polars.cast(pl.Decimal(38, max(6, left.dtype.scale)), strict=False) / divisor
@@ -139,8 +132,12 @@ def _divide(scope: Scope, node: exp.Div) -> pl.Expr:
 
 
 def _remainder(scope: Scope, node: exp.Mod) -> pl.Expr:
-    """The remainder with the sign of the dividend, as in Java; Polars follows the divisor."""
-    left, right = (t.polars for t in _numbers(scope, node))
+    left, right = scope.numbers(node)
+    return remainder(left.polars, right.polars)
+
+
+def remainder(left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """With the sign of the dividend, as in Java; Polars follows the divisor."""
     return left.sign() * (left.abs() % _nonzero(right).abs())
 
 
@@ -207,6 +204,12 @@ def _if(scope: Scope, node: exp.If) -> pl.Expr:
     return _case(scope, exp.Case(ifs=[node], default=node.args.get("false")))
 
 
+def _if_not_null(scope: Scope, node: exp.Nvl2) -> pl.Expr:
+    given, missing = scope.alike(node, node.args["true"], node.args["false"])
+    value = scope.term(node.this).polars
+    return pl.when(value.is_not_null()).then(given.polars).otherwise(missing.polars)
+
+
 def _coalesce(scope: Scope, node: exp.Coalesce) -> pl.Expr:
     return pl.coalesce(*(t.polars for t in scope.alike(node, node.this, *node.expressions)))
 
@@ -263,6 +266,7 @@ SYNTAX: dict[type[exp.Expr], Builder] = {
     exp.Case: _case,
     exp.If: _if,
     exp.Coalesce: _coalesce,
+    exp.Nvl2: _if_not_null,
     exp.Nullif: _nullif,
     exp.Greatest: _greatest,
     exp.Least: _least,

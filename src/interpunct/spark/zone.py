@@ -13,7 +13,9 @@ from interpunct.model.errors import levels_to_the_user
 ZONE = "spark.sql.session.timeZone"
 UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 ZONED = re.compile(
-    r"\b(year|month|day|dayofmonth|hour|minute|date_format|date_trunc|to_date|date)\s*\("
+    r"\b(year|quarter|month|weekofyear|day|dayof(?:week|month|year)|weekday|hour|minute"
+    r"|date|date_(?:format|trunc|add|sub|diff)|datediff|dateadd|add_months|last_day|to_date"
+    r"|to_timestamp|unix_timestamp|from_unixtime)\s*\("
     r"|\bcast\s*\(.*\bas\s+(string|date|timestamp)\b|::\s*(string|date|timestamp)\b",
     re.IGNORECASE,
 )
