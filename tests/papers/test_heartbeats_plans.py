@@ -226,7 +226,7 @@ def test_a_source_whose_time_a_punctuate_makes_paces_from_there() -> None:
     flow.sink("out", joined("O2", joined("O1", one, two), made))
     assert [str(v) for v in voices(flow.graph, "S3")] == ["P"]
     assert gates(flow) == {"S1 | P", "S2 | P"}
-    assert "one lane (S1 by nothing; S2 by nothing; S3 by nothing)" in flow.explain()
+    assert "one lane (all of S1; all of S2; all of S3)" in flow.explain()
 
 
 # What differs and what does not -----------------------------------------------------------------

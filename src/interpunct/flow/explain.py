@@ -8,6 +8,7 @@ from interpunct.flow.graph import Graph
 from interpunct.flow.labels import Label, takes_any_order
 from interpunct.flow.merge_nodes import in_process_only
 from interpunct.flow.nodes import Node
+from interpunct.flow.one_lane import reasons
 from interpunct.flow.planner import Stage, stages
 from interpunct.flow.pushdown import prefix_of
 
@@ -32,8 +33,10 @@ def explain(graph: Graph, labels: Mapping[str, Label] | None = None) -> str:
 def _stage_lines(graph: Graph, stage: Stage) -> list[str]:
     """What runs where on Spark: in the tasks that read a source, and in the lanes behind them."""
     lanes = "one lane" if stage.single else "lanes"
-    keys = "; ".join(f"{ref} by {', '.join(k) or 'nothing'}" for ref, k in stage.keys.items())
-    lines = [f"on Spark, stage {stage.number}: {lanes} ({keys})"]
+    whole = "all of {}" if stage.single else "all of {} in one"
+    keys = [f"{r} by {', '.join(k)}" if k else whole.format(r) for r, k in stage.keys.items()]
+    lines = [f"on Spark, stage {stage.number}: {lanes} ({'; '.join(keys)})"]
+    lines += [f"  in one lane because {reason}" for reason in reasons(graph, stage)]
     prefixes = [prefix_of(graph, stage, n.name) for n in graph.sources if n.name in stage.nodes]
     early = [name for prefix in prefixes for name in prefix.nodes]
     partial = [f"part of {p.aggregate}" for p in prefixes if p.aggregate is not None]
