@@ -79,7 +79,7 @@ def test_names_that_operators_give_are_said_to_be_theirs() -> None:
 
 
 def test_ddl_that_cannot_be_read_is_answered_with_backticks() -> None:
-    for ddl in ("user id int", "a strng(", "`d`x` date"):
+    for ddl in ("user id int", "a b c int", "a int(", "`d`x` date"):
         refused(SchemaError, lambda ddl=ddl: ip.Schema.of(ddl), repr(ddl), "backticks")
 
 

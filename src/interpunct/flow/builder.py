@@ -94,18 +94,18 @@ class FlowBuilder:
 
         A source of which no bounds are said has those that `skew` gives it against itself.
         """
-        raw = Schema.of(schema) if isinstance(schema, str) else schema
+        where = f"source {name!r}"
+        raw = Schema.of(schema, where=where) if isinstance(schema, str) else schema
         spec = latent() if time is None else time
         if not isinstance(spec, TimeSpec):
             raise FlowError(
-                f"source {name!r}", "time=ip.external('ts', …), ip.internal('ts') or ip.latent()",
+                where, "time=ip.external('ts', …), ip.internal('ts') or ip.latent()",
                 repr(spec), f"Write time=ip.external({str(spec)!r}, bounds=ip.bounds(skew='30s')).",
             )  # fmt: skip
         if self.skew is not None and spec.bounds is UNSAID:
             spec = replace(spec, bounds=self.skew.own(name) or UNSAID)
         if self.strict and spec.kind is TimeKind.EXTERNAL and spec.ets.mode != "never":
             spec = replace(spec, ets=Ets("proven"))
-        where = f"source {name!r}"
         if spec.kind is TimeKind.EXTERNAL and str(spec.attribute) not in raw:
             raise SchemaError.unknown_attribute(where, str(spec.attribute), raw.names)
         if spec.kind is TimeKind.EXTERNAL and isinstance(spec.bounds, Bounds):

@@ -24,6 +24,8 @@ import sqlglot
 from sqlglot import exp
 
 from interpunct.model.errors import SchemaError
+from interpunct.model.nearest import advice
+from interpunct.model.type_words import unknown_type
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_NTZ = datetime(1970, 1, 1)  # a timestamp_ntz has no zone by definition
@@ -83,20 +85,37 @@ class Schema:
             )  # fmt: skip
 
     @classmethod
-    def of(cls, ddl: str, *, time: str | None = None, kind: TimeKind = TimeKind.EXTERNAL) -> Schema:
-        """The schema a Spark DDL text describes, e.g. ``"id bigint, ts timestamp"``."""
+    def of(
+        cls,
+        ddl: str,
+        *,
+        time: str | None = None,
+        kind: TimeKind = TimeKind.EXTERNAL,
+        where: str = "",
+    ) -> Schema:
+        """The schema a Spark DDL text describes, e.g. ``"id bigint, ts timestamp"``.
+
+        `where` is what errors call the place it stands in.
+        """
+        within = f"{where}, " if where else ""
         try:
             tree = sqlglot.parse_one(f"CREATE TABLE t ({ddl})", read="spark")
         except sqlglot.errors.SqlglotError as error:
+            word = unknown_type(ddl)
+            if word is not None:
+                raise SchemaError(
+                    f"{within}attribute {word.attribute!r}", f"one of the types {', '.join(TYPES)}",
+                    repr(word.text), advice(word.text, TYPES, "Write one of them."),
+                ) from error  # fmt: skip
             raise SchemaError(
-                "schema", "Spark DDL such as 'id bigint, ts timestamp'", repr(ddl),
+                where or "schema", "Spark DDL such as 'id bigint, ts timestamp'", repr(ddl),
                 "Names of other than letters and digits go in backticks, `user id` int; check the "
                 f"types. The parser said: {str(error).partition(' Line ')[0]}",
             ) from error  # fmt: skip
-        columns = [c for c in tree.this.expressions if isinstance(c, exp.ColumnDef)]
+        columns = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
         if not columns:
-            raise SchemaError("schema", "at least one attribute", repr(ddl), "Name one.")
-        return cls(tuple(_attribute(c) for c in columns), time=time, kind=kind)
+            raise SchemaError(where or "schema", "at least one attribute", repr(ddl), "Name one.")
+        return cls(tuple(_attribute(c, within) for c in columns), time=time, kind=kind)
 
     @classmethod
     def of_frame(
@@ -241,18 +260,23 @@ def parse_type(kind: exp.DataType, where: str) -> tuple[str, pl.DataType]:
         fields = [(f.name, *parse_type(f.args["kind"], where)) for f in arguments]
         text = ",".join(f"{_quoted(n)}:{t}" for n, t, _ in fields)
         return f"struct<{text}>", pl.Struct({n: d for n, _, d in fields})
-    raise SchemaError(where, CARRIED, kind.sql("spark"), "Cast the column to one of them first.")
+    said = kind.sql("spark") if arguments else kind.this.name  # which Spark may call otherwise
+    raise SchemaError(where, CARRIED, said, "Cast the column to one of them first.")
 
 
-def _attribute(column: exp.ColumnDef) -> Attribute:
-    kind = column.args.get("kind")
+def _attribute(column: exp.Expr, within: str) -> Attribute:
+    said = column.sql("spark")
+    if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
+        raise SchemaError(
+            f"{within}attribute {column.name or said!r}", "a name, a space and a Spark type",
+            repr(said), "Write it as in 'id bigint, ts timestamp'.",
+        )  # fmt: skip
     if not column.name:
         word = column.this.sql("spark")
-        raise SchemaError("schema", "the name of an attribute", f"{word}, which is a function",
+        raise SchemaError(f"{within}schema", "the name of an attribute",
+                          f"{word}, which is a function",
                           f"Put it in backticks: `{word.lower()}`.")  # fmt: skip
-    if kind is None:
-        raise SchemaError("schema", f"a type after {column.name!r}", "none", "Add its Spark type.")
-    text, dtype = parse_type(kind, f"attribute {column.name!r}")
+    text, dtype = parse_type(column.args["kind"], f"{within}attribute {column.name!r}")
     return Attribute(column.name, text, dtype)
 
 

@@ -18,11 +18,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 from interpunct.model.aggregates import AGGREGATES
 from interpunct.model.errors import InterpunctError
 from interpunct.model.expression import scalar
+from interpunct.model.nearest import advice
 from interpunct.operators.tuple_window import WINDOW
 from interpunct.sql.errors import Spot
 from interpunct.sql.grammar import Grouping, Item
 from interpunct.sql.names import Known, Use
-from interpunct.sql.nearest import advice
 from interpunct.sql.tokens import RESERVED, Name, Piece, parsed, quoted
 
 _ANONYMOUS = ("mean", "every", "some")  # aggregates that sqlglot keeps by name

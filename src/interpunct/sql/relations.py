@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot.tokenizer_core import TokenType
 
+from interpunct.model.nearest import nearest
 from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.sql.errors import Spot
 from interpunct.sql.grammar import (
@@ -28,7 +29,6 @@ from interpunct.sql.grammar import (
     Relation,
     United,
 )
-from interpunct.sql.nearest import nearest
 from interpunct.sql.tokens import RESERVED, Cursor, Name
 
 FUNCTIONS = (

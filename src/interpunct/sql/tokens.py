@@ -21,8 +21,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from interpunct.model.durations import Bare, duration
 from interpunct.model.errors import ExpressionError
+from interpunct.model.nearest import advice, listed, nearest
 from interpunct.sql.errors import Spot, SqlError
-from interpunct.sql.nearest import advice, listed, nearest
 
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 _CALENDAR = ("MONTH", "QUARTER", "YEAR")  # read as units, to be refused as such
