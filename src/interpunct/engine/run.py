@@ -22,8 +22,9 @@ from interpunct.flow.graph import Graph
 from interpunct.flow.nodes import Context, GateNode, SinkNode, SourceNode
 from interpunct.model.errors import FeedError, FlowError
 from interpunct.model.feedback import Feedback
+from interpunct.model.late import LATE
 from interpunct.model.page import Page
-from interpunct.model.schema import END_OF_TIME, START_OF_TIME
+from interpunct.model.schema import END_OF_TIME, START_OF_TIME, Schema
 from interpunct.operators.contract import Held, Operator
 from interpunct.operators.sink import Sink
 from interpunct.operators.source import Source
@@ -36,19 +37,24 @@ Deliver = Callable[[pl.DataFrame], None]
 @dataclass
 class Result:
     """What came out: by sink, and what was late, by the node where it was; and, by operator, how
-    many tuples it put out for each that it took."""
+    many tuples it put out for each that it took. ``result["map"]`` is what came to a sink,
+    ``result["late:cars"]`` what was late at a node, be it nothing."""
 
     sinks: dict[str, pl.DataFrame]
     late: dict[str, pl.DataFrame]
     metrics: Metrics
     trace: Trace | None = None
     selectivities: dict[str, float] = field(default_factory=dict)
+    judged: dict[str, Schema] = field(default_factory=dict)  # late output of each node that has one
 
-    def __getitem__(self, sink: str) -> pl.DataFrame:
-        if sink not in self.sinks:
-            known = ", ".join(self.sinks)
-            raise FlowError("result", f"one of the sinks {known}", repr(sink), "Check the name.")
-        return self.sinks[sink]
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        if name in self.sinks:
+            return self.sinks[name]
+        node = name.removeprefix(LATE)
+        if node == name or node not in self.judged:
+            known = [f"one of the sinks {', '.join(self.sinks)}", *(LATE + n for n in self.judged)]
+            raise FlowError("result", " or ".join(known), repr(name), "Check the name.")
+        return self.late[node] if node in self.late else self.judged[node].empty()
 
     def __repr__(self) -> str:
         came = [f"{name}: {_rows(frame)}" for name, frame in self.sinks.items()]
@@ -338,4 +344,5 @@ def run(
     collected = {
         name: collectors[name].all() for name in collectors if deliver[name] is collectors[name]
     }
-    return Result(collected, late, engine.metrics, trace, engine.selectivities())
+    judged = graph.late_outputs
+    return Result(collected, late, engine.metrics, trace, engine.selectivities(), judged)

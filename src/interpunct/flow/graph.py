@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from interpunct.flow.nodes import Node, SinkNode, SourceNode, TimerNode
 from interpunct.model.errors import FlowError, levels_to_the_user
+from interpunct.model.late import is_late
+from interpunct.model.schema import Schema
 from interpunct.progress.skew import Skew
 
 
@@ -55,6 +57,17 @@ class Graph:
         ordered = self._topological()
         self._check_reach(ordered)
         return ordered
+
+    @property
+    def late_outputs(self) -> dict[str, Schema]:
+        """The late outputs that nobody reads, by node."""
+        found: dict[str, Schema] = {}
+        for node in self:
+            read = {port for port, _, _ in self.consumers(node.name)}
+            for port, stream in enumerate(node.outputs):
+                if port not in read and is_late(stream.schema):
+                    found[node.name] = stream.schema
+        return found
 
     def leading_to_sinks(self) -> Graph:
         """Without the operators that lead to no sink, which a warning names: in a notebook they are

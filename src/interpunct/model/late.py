@@ -14,6 +14,7 @@ import polars as pl
 
 from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, Attribute, Schema
 
+LATE = "late:"  # what the late output of a node is called beside the sinks: `late:cars`
 SOURCE = "_source"  # the attribute that names a late tuple's stream
 _WHY = (Attribute(SOURCE, "string", pl.String()), Attribute("_reason", "string", pl.String()))
 _LATENESS, _HEARTBEAT = "_lateness", "_heartbeat"

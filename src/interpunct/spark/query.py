@@ -20,7 +20,6 @@ from interpunct.flow.graph import Graph
 from interpunct.flow.outline import Outline
 from interpunct.model.errors import FlowError
 from interpunct.model.feedback import Feedback
-from interpunct.model.late import is_late
 from interpunct.model.schema import Schema
 from interpunct.spark.channel import Channel
 from interpunct.spark.clock import WakeFile
@@ -137,13 +136,8 @@ class FlowQuery:
 
 def outputs(graph: Graph) -> dict[str, Schema]:
     """Everything that can leave a flow: its sinks, and the late outputs that nobody reads."""
-    found = {f"{SINK}{n.name}": n.streams[0].schema for n in graph.sinks}
-    for node in graph:
-        read = {port for port, _, _ in graph.consumers(node.name)}
-        for port, stream in enumerate(node.outputs):
-            if port not in read and is_late(stream.schema):
-                found[f"{LATE}{node.name}"] = stream.schema
-    return found
+    sinks = {f"{SINK}{n.name}": n.streams[0].schema for n in graph.sinks}
+    return sinks | {f"{LATE}{name}": schema for name, schema in graph.late_outputs.items()}
 
 
 def leaving(program: Program, schemas: Mapping[str, Schema]) -> Leaving:

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
+from interpunct.model import late
 from interpunct.model.page import Page
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 OUT = -1
 CLOCK, RAW, END, IDLE, BLOCKED = "clock", "raw:", "end:", "idle:", "blocked:"
-SINK, BEAT, LATE, WAKE, PROOF = "sink:", "beat:", "late:", "wake", "proof:"
+SINK, BEAT, LATE, WAKE, PROOF = "sink:", "beat:", late.LATE, "wake", "proof:"
 FEEDBACK, SKIPPED, MADE = "feedback:", "skipped:", "made:"
 NOTES = b"["  # the first byte of notes, and of no page
 
