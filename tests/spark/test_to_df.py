@@ -56,6 +56,10 @@ def test_rows_are_the_same_with_a_checkpoint_and_without(
     snapshot = seen(str(named))
     assert snapshot.outline is not None
     assert snapshot.vitals.sources["rows"].late == 1
+    assert snapshot.query is None  # nobody reports for it
+    assert snapshot.logged is not None
+    assert (snapshot.logged.batches, snapshot.logged.unfinished) == (5, None)
+    assert 0 <= snapshot.at - (snapshot.logged.began or 0) < 600_000_000
     # What another query left in the folder is not believed: it has come further.
     again = delivered(
         averages().to_df(feeds, checkpoint=str(named)), tmp_path / "other", "misnamed"

@@ -27,7 +27,7 @@ from rich.table import Table
 from interpunct.cli.options import Json
 from interpunct.engine.blame import Blame
 from interpunct.engine.merge_vitals import MergeVitals
-from interpunct.engine.vitals import QueryVitals, Snapshot
+from interpunct.engine.vitals import Logged, QueryVitals, Snapshot
 from interpunct.model.durations import format_duration
 from interpunct.model.schema import END_OF_TIME, LAST_YEAR, START_OF_TIME
 
@@ -52,6 +52,9 @@ def status(
 
     A query that was killed cannot tell its end. One that has given no sign of life for 20 seconds
     is said not to have been heard of; with --json `silent` is true of it, and `running` false.
+
+    For a query made of flow.to_df, or on Spark Connect, nobody reports: its batches are those of
+    which its checkpoint tells, with --json under `logged`, and whether it runs is not known.
 
     With --json a heartbeat that no clock shows is null: none yet, or, where `finished` says so of a
     source or a sink, none any more.
@@ -80,6 +83,8 @@ def _show(snapshot: Snapshot, console: Console) -> None:
     """For people."""
     if snapshot.query is not None:
         console.print(_batches(snapshot.query, snapshot.lag), soft_wrap=True)
+    elif snapshot.logged is not None:
+        console.print(_by_checkpoint(snapshot.logged, snapshot.vitals.heard), soft_wrap=True)
     if snapshot.vitals.sources:
         _print(sources_table(snapshot), console)
     if snapshot.vitals.operators:
@@ -102,14 +107,31 @@ def _batches(query: QueryVitals, lag: int | None) -> str:
     runs = "runs:" if query.running else "has ended:"
     if query.silent and query.heard is not None:
         runs = f"has not been heard of since {_time(query.heard)}: it may have been killed."
-    batches = "1 batch" if query.batches == 1 else f"{query.batches} batches"
     text = (
-        f"The query {runs} {batches}, the last that is done began at "
+        f"The query {runs} {_counted(query.batches)}, the last that is done began at "
         f"{_time(query.began)} and took {query.seconds:g} s"
     )
     if lag is not None:
         text += f"; results are {format_duration(lag // 1000 * 1000)} behind the clock"
     return f"{text}."
+
+
+def _by_checkpoint(log: Logged, heard: int | None) -> str:
+    """Of a query for which nobody reports: what its checkpoint tells, and what that leaves open."""
+    text = f"By its checkpoint, {_counted(log.batches)} of this query"
+    text += " is done" if log.batches == 1 else " are done"
+    if log.began is not None:
+        last = "which" if log.batches == 1 else "the last of which"
+        text += f", {last} began at {_time(log.began)}"
+    if log.unfinished is not None:
+        text += f"; one that began at {_time(log.unfinished)} is not done"
+    if heard is not None:
+        text += f"; a source was last heard of at {_time(heard)}"
+    return f"{text}. Whether it runs is not known, since nobody reports for it."
+
+
+def _counted(batches: int) -> str:
+    return "1 batch" if batches == 1 else f"{batches or 'no'} batches"
 
 
 def _over(query: QueryVitals | None) -> bool:
@@ -226,6 +248,7 @@ def _plain(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "flow": None if snapshot.outline is None else snapshot.outline.flow,
         "query": query,
+        "logged": _logged(snapshot.logged),
         "rows": snapshot.rows,
         "lag": snapshot.lag,
         "reached": {n: t if START_OF_TIME < t < END_OF_TIME else None for n, t in come},
@@ -235,6 +258,14 @@ def _plain(snapshot: Snapshot) -> dict[str, Any]:
         "waiting": [_line(line) for line in vitals.waiting],
         "merge": None if snapshot.merge is None else snapshot.merge.to_json(),
     }
+
+
+def _logged(log: Logged | None) -> dict[str, Any] | None:
+    if log is None:
+        return None
+    times = {"began": log.began, "unfinished": log.unfinished}
+    shown = {n: None if at is None else _moment(at).isoformat() for n, at in times.items()}
+    return {"batches": log.batches, **shown}
 
 
 def _line(line: Blame) -> dict[str, Any]:

@@ -198,6 +198,16 @@ class Sign:
     every: int | None = None  # µs
 
 
+@dataclass(frozen=True)
+class Logged:
+    """What a checkpoint says of batches by itself: how many are done, when the last of them began,
+    and when one began that is not done; in µs of the clock. Not whether the query runs."""
+
+    batches: int
+    began: int | None = None
+    unfinished: int | None = None
+
+
 def lately(query: QueryVitals | None, sign: Sign | None, now: int) -> int:
     """The moment since which a source must have been heard of to be sending: two batches ago, of a
     query that runs no more two batches before its last one was done."""
@@ -219,6 +229,7 @@ class Snapshot:
     query: QueryVitals | None = None  # None in process, where there are no batches
     reached: Mapping[str, int] = field(default_factory=dict)  # by sink, in ticks
     merge: MergeVitals | None = None  # where the query is a logical merge
+    logged: Logged | None = None  # where the query itself tells nothing
 
     @property
     def rows(self) -> int:
@@ -227,7 +238,9 @@ class Snapshot:
     @property
     def begun(self) -> bool:
         """Whether something has come out yet of which there is anything to tell."""
-        return self.query is not None or bool(self.vitals.sources) or self.merge is not None
+        done = self.logged is not None and self.logged.batches > 0
+        told = self.query is not None or self.merge is not None
+        return told or done or bool(self.vitals.sources)
 
     def put_out(self, name: str) -> int:
         """Tuples that an operator or a source has put out, but for late ones, or that a sink has

@@ -31,6 +31,15 @@ class JsonFolder:
         except FileNotFoundError:
             return None
 
+    def lines(self, name: str) -> list[str]:
+        """The lines of a file that is no JSON as a whole; none where there is none."""
+        files, folder = self._open()
+        try:
+            with files.open_input_stream(f"{folder}/{name}") as stream:
+                return bytes(stream.read()).decode().splitlines()
+        except FileNotFoundError:
+            return []
+
     def write(self, name: str, content: object) -> None:
         files, folder = self._open()
         parent, _, last = f"{folder}/{name}".rpartition("/")

@@ -29,6 +29,7 @@ from interpunct.model.errors import FlowError
 from interpunct.model.schema import to_ticks
 from interpunct.progress.clock import RealClock
 from interpunct.spark.channel import Channel
+from interpunct.spark.checkpoint_log import logged
 from interpunct.spark.hints import Hints
 from interpunct.spark.lmerge_notes import MergeNotes
 
@@ -112,7 +113,8 @@ def seen(checkpoint: str, now: int | None = None) -> Snapshot:
     reached, merge = Channel.of(checkpoint).reached(), MergeNotes(checkpoint).vitals()
     now = RealClock().now() if now is None else now
     vitals, query = hints.seen(now)
-    return Snapshot(now, hints.outline(), vitals, query, reached, merge)
+    log = logged(checkpoint) if query is None else None
+    return Snapshot(now, hints.outline(), vitals, query, reached, merge, log)
 
 
 def _not_of_a_flow(folder: Path) -> FlowError:
