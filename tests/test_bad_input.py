@@ -54,36 +54,6 @@ def test_unknown_column_in_where() -> None:
     says(error, "where 'where_1'", "item, ts, price", "'prize'", "Did you mean 'price'?")
 
 
-@pytest.mark.parametrize(
-    ("ddl", "column", "said", "meant"),
-    [
-        ("ts timestmp, k bigint", "ts", "timestmp", "Did you mean timestamp?"),
-        ("k bigint, `a b` DUBBLE not null", "a b", "DUBBLE", "Did you mean double?"),
-        ("k bigint, x decimall(10,2)", "x", "decimall", "Did you mean decimal?"),
-        ("k bigint, x array<array<inz>>, y int", "x", "inz", "Did you mean int?"),
-        ("s struct<a: int, b: strng>", "s", "strng", "Did you mean string?"),
-        ("k zzz", "k", "zzz", "Write one of them."),
-    ],
-)
-def test_misspelt_type(ddl: str, column: str, said: str, meant: str) -> None:
-    with pytest.raises(SchemaError) as error:
-        ip.Flow("auction").source("bids", ddl)
-    says(error, f"source 'bids', attribute '{column}'", "bigint, float", f"got '{said}'", meant)
-
-
-@pytest.mark.parametrize("ddl", ["k, ts timestamp", "ts timestamp, k", "k: bigint"])
-def test_attribute_without_a_type(ddl: str) -> None:
-    with pytest.raises(SchemaError) as error:
-        ip.Flow("auction").source("bids", ddl)
-    says(error, "source 'bids', attribute 'k'", "a name, a space and a Spark type")
-
-
-def test_type_that_streams_do_not_carry() -> None:
-    with pytest.raises(SchemaError) as error:
-        ip.Flow("auction").source("bids", "at time")
-    says(error, "source 'bids', attribute 'at'", "timestamp_ntz, decimal", "got TIME.")
-
-
 def test_unknown_column_in_aggregate_by() -> None:
     with pytest.raises(SchemaError) as error:
         bids().aggregate(by="itme", every="1m", n="count(*)")
