@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from interpunct.spark.replay import replay
-from interpunct.spark.session import JAVA_OPTIONS, UNCHECKED
+from interpunct.spark.session import JAVA_OPTIONS, MACHINE
 
 STARTED = """
 import json, sys
@@ -38,8 +38,8 @@ def test_options_for_java_join_those_of_the_session(tmp_path: Path) -> None:
     assert told["mine"] == "1"
     assert told["arrow"] == "true"
     driver, executor = (told[name] for name in JAVA_OPTIONS)
-    assert driver == f"{UNCHECKED} -Dmine=1"
-    assert executor == UNCHECKED
+    assert driver == f"{MACHINE} -Dmine=1"
+    assert executor == MACHINE
 
 
 def test_sources_of_ours_are_read_by_the_python_that_opened_them(

@@ -11,9 +11,9 @@ All ways read the same recordings with the same settings, and all are DataFrames
 Spark's `noop`; `identity` is a pass through Python that does nothing. `interpunct` takes its rows
 from a DataFrame as it would from any source; `fused` is given the replay itself, whose reader then
 runs the first part of the flow. The ways take turns. A first one, in many small batches, does not
-count, nor do the first batches of the others: a query that runs for days has long been compiled,
-Spark's planning too, which takes a hundred batches. Java runs with its parallel collector for all
-of them, which costs least where millions of rows pass.
+count, nor do a few whole ones after it and the first batches of the others: a query that runs for
+days has long been compiled, Spark's planning too, which takes hundreds of batches. Java runs with
+its parallel collector for all of them, which costs least where millions of rows pass.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ START = 1_700_000_000_000_000
 SECOND = 1_000_000
 GROUP = {"fine": 10, "coarse": 1_000}  # tuples of one window and key
 WINDOWS = 40  # in a batch
-WARMING = 10
+WARMING, WARM_TURNS = 10, 3  # batches for one, in the first turn; turns that do not count
 JOIN_KEYS, JOIN_WINDOW = 100_000, 20 * SECOND
 SCHEMA = "key bigint, ts timestamp, value double"
 SHAPES = ("fine", "coarse", "union", "join")
@@ -59,8 +59,8 @@ TARGETS = {
 @dataclass(frozen=True)
 class Setup:
     """`rows` in each of `batches`, of which the first half does not count, `turns` times over after
-    one that does not count, with a `WARMING`th of the rows in each of as many more batches; of the
-    join, which is slow natively, `join_rows` in a batch."""
+    `WARM_TURNS` that do not count, the first with a `WARMING`th of the rows in each of as many more
+    batches; of the join, which is slow natively, `join_rows` in a batch."""
 
     rows: int = 4_000_000
     join_rows: int = 400_000
@@ -196,14 +196,16 @@ def throughput(setup: Setup, report: Report = silent) -> Throughput:
             job = Job(spark, shape, record(setup, shape), setup.rows_of(shape))
             warming = replace(job, split=WARMING)
             found = result.measured.setdefault(shape, {way: [] for way in job.ways()})
-            for turn in range(setup.turns + 1):
+            turns = WARM_TURNS + setup.turns
+            for turn in range(turns):
                 ways = job.ways() if turn else warming.ways()
                 for at, (way, measure) in enumerate(ways.items()):
-                    done = number + (turn + at / len(ways)) / (setup.turns + 1)
+                    done = number + (turn + at / len(ways)) / turns
                     report(done / len(setup.shapes), f"{shape}, {way}")
                     seconds = measure(str(setup.folder / f"{shape}-{way}-{turn}"))
-                    counted = seconds[setup.batches // 2 : setup.batches] if turn else []
-                    found[way] += [job.rows / s for s in counted]
+                    if turn >= WARM_TURNS:
+                        counted = seconds[setup.batches // 2 : setup.batches]
+                        found[way] += [job.rows / s for s in counted]
             for path in job.recordings:
                 path.unlink()
     finally:
