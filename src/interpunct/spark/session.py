@@ -23,6 +23,8 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 KEPT = "10000"  # milliseconds for which workers keep memory that is free
 POLARS_KEPT = f"dirty_decay_ms:{KEPT},muzzy_decay_ms:{KEPT}"
 UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+# Iterators of many classes hand on each row. Java compiles a call straight to a class that answers
+# it 90 times in 100, and so hardly any; from 30 on, ingest takes a sixth less of its time.
 INLINED = "-XX:TypeProfileWidth=6 -XX:TypeProfileMajorReceiverPercent=30"
 MACHINE = f"{UNCHECKED} {INLINED}"
 JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
@@ -69,8 +71,8 @@ def settings(lanes: int) -> tuple[Setting, ...]:
                 "workers use memory of one batch for the next: Polars' for 10 seconds", told=False),
         Setting("spark.executorEnv.MIMALLOC_PURGE_DELAY", KEPT, "and Arrow's", told=False),
         *(Setting(name, MACHINE,
-                  "Java does not check each access to Arrow's memory once more, and compiles calls "
-                  "from row to row for the class that mostly answers them: a fifth less of its time",
+                  "Java does not check each access to Arrow's memory once more, and compiles the "
+                  "calls made for every row for the class that mostly answers them",
                   told=False) for name in JAVA_OPTIONS),
         Setting("spark.sql.session.timeZone", "UTC", "timestamps cross to Python unchanged",
                 told=False),
