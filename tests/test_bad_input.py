@@ -348,7 +348,7 @@ def test_a_slide_longer_than_its_tuple_window() -> None:
 def test_a_projection_without_the_time() -> None:
     with pytest.raises(FlowError) as error:
         bids().select("item")
-    says(error, "project 'select_1'", "'ts'", "Add it")
+    says(error, "project 'select_1'", "'ts'", "Add ts, or name it anew")
 
 
 # Patterns and pages -----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import interpunct as ip
 from interpunct.cli.main import app
+from interpunct.cli.status import _moment
 from interpunct.engine.blame import Blame
 from interpunct.engine.run import Engine
 from interpunct.engine.vitals import (
@@ -238,6 +239,20 @@ def test_a_query_that_has_just_been_heard_of_runs(killed: Path) -> None:
     shown = json.loads(runner.invoke(app, ["status", str(killed), "--json"]).stdout)
     assert (shown["query"]["running"], shown["query"]["silent"]) == (True, False)
     assert shown["lag"] > 0
+
+
+def test_a_query_that_was_started_again_says_so_until_a_batch_is_done(killed: Path) -> None:
+    alive = RealClock().now()
+    Hints(f"{killed}/interpunct").tell_alive(Sign(alive, since=alive))
+    shown = runner.invoke(app, ["status", str(killed)], env={"COLUMNS": "300"}).stdout
+    again = _moment(alive).strftime("%Y-%m-%d %H:%M:%S")
+    assert shown.startswith(
+        f"The query was started again at {again} and is in its first batch since: before, 7 batches"
+    )
+    told = json.loads(runner.invoke(app, ["status", str(killed), "--json"]).stdout)
+    assert told["query"]["since"] == _moment(alive).isoformat()
+    Hints(f"{killed}/interpunct").tell_alive(Sign(alive, since=1))
+    assert "The query runs: 7 batches" in runner.invoke(app, ["status", str(killed)]).stdout
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,15 @@ def test_types_are_those_of_spark(text: str, ddl: str) -> None:
     assert scalar(text, SCHEMA, "test").dtype == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"), [("uper(s)", "upper"), ("regex_replace(s, 'a', 'b')", "regexp_replace")]
+)
+def test_of_a_misspelt_function_the_nearest_is_offered(text: str, meant: str) -> None:
+    with pytest.raises(ExpressionError) as error:
+        scalar(text, SCHEMA, "test")
+    assert error.value.fix.startswith(f"Did you mean {meant}? docs/sql.md lists its functions;")
+
+
 @pytest.mark.parametrize("text", FAR)
 def test_a_day_too_far_away_is_null(text: str) -> None:
     assert evaluate(text) == [None, None, None]

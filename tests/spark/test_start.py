@@ -13,6 +13,7 @@ import interpunct as ip
 from interpunct.model.errors import FlowError, SchemaError
 from interpunct.model.values import quoted
 from interpunct.spark.files import put
+from interpunct.spark.workloads import workload
 from interpunct.spark.writers import Writer
 
 
@@ -54,6 +55,20 @@ def test_two_outputs_do_not_share_a_path(spark: SparkSession, tmp_path: Path) ->
         with pytest.raises(FlowError, match="a path of its own for each output, got") as error:
             flow.start(spark, {"s": feed, "t": feed}, checkpoint=str(tmp_path / "c"), sinks=sinks)
         assert error.value.fix == "Give one of them another path."
+
+
+def test_a_query_answers_to_the_words_of_pyspark(spark: SparkSession, tmp_path: Path) -> None:
+    feed = workload(spark, "poisson", seed=1, rate=10, rowsPerBatch=50, seconds=5)
+    query = readings().start(
+        spark, {"s": feed.selectExpr("key AS value", "ts")}, checkpoint=str(tmp_path / "c"),
+        sinks={"o": tmp_path / "out"}, trigger={"availableNow": True},
+    )  # fmt: skip
+    assert query.awaitTermination()
+    assert not query.isActive
+    assert query.exception() is None
+    assert query.lastProgress["name"] == query.name == "readings"
+    with pytest.raises(AttributeError, match="'FlowQuery' object has no attribute 'explained'"):
+        query.explained
 
 
 @pytest.mark.parametrize("trigger", ["5 seconds", {"procTime": "5 seconds"}, {}], ids=str)

@@ -45,6 +45,8 @@ of all jobs SQLSTATE: XXKDA
 def test_a_query_that_was_stopped_in_a_batch_has_not_failed() -> None:
     assert cut_short(StreamingQueryException(CANCELLED))
     assert cut_short(InterruptedBatch())
+    starting = "[STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE] Streaming Runner"
+    assert cut_short(StreamingQueryException(starting))
     crashed = "[STREAM_FAILED] Query terminated with exception: Python worker exited unexpectedly"
     assert not cut_short(StreamingQueryException(crashed))
     assert not cut_short(OSError("disk full"))

@@ -314,5 +314,8 @@ def test_what_is_not_unpacked_says_how_to(spark: SparkSession, tmp_path: Path) -
     both = ip.synchronize(feed, feed, time="ts", bounds=ip.bounds(skew="2s"))
     with pytest.raises(AttributeError, match=r"readings, alerts = ip.synchronize"):
         both.groupBy
-    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
-        both.nonsense
+    with pytest.raises(AttributeError, match=r"'writeStream' is a word of theirs: late\[0\] is"):
+        both.late.writeStream
+    for frames in (both, both.late):
+        with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+            frames.nonsense

@@ -119,6 +119,7 @@ MISSPELT = [
     ("CREATE STREAM s (x struct<a: int, b: ▸strng>)", "one of the types tinyint", "string"),
     ("CREATE STREAM s (x struct<a ▸strng, b int>)", "one of the types tinyint", "string"),
     ("▸SELCT * FROM cars", "SELECT or EXPLAIN", "SELECT"),
+    ("SELECT ts, ▸sped FROM cars", "one of the attributes", "speed"),
     ("SELECT * ▸FORM cars", "FROM", "FROM"),
     ("SELECT ts, speed ▸FORM cars", "the end of the expression", "FROM"),
     ("SELECT * FROM cars ▸WERE speed > 20", "UNION, WHERE, GROUP BY, HAVING, ';'", "WHERE"),

@@ -105,6 +105,8 @@ def _show(snapshot: Snapshot, console: Console) -> None:
 
 def _batches(query: QueryVitals, lag: int | None) -> str:
     runs = "runs:" if query.running else "has ended:"
+    if query.starting and query.since is not None:
+        runs = f"was started again at {_time(query.since)} and is in its first batch since: before,"
     if query.silent and query.heard is not None:
         runs = f"has not been heard of since {_time(query.heard)}: it may have been killed."
     text = (
@@ -239,8 +241,9 @@ def _plain(snapshot: Snapshot) -> dict[str, Any]:
     query = None if snapshot.query is None else asdict(snapshot.query)
     if query is not None:
         query["began"] = _moment(query["began"]).isoformat()
-        heard = query["heard"]
-        query["heard"] = None if heard is None else _moment(heard).isoformat()
+        for name in ("heard", "since"):
+            moment = query[name]
+            query[name] = None if moment is None else _moment(moment).isoformat()
     sources = {
         name: {**asdict(s), "heard": None if s.heard is None else _moment(s.heard).isoformat()}
         for name, s in vitals.sources.items()

@@ -177,6 +177,7 @@ class QueryVitals:
     running: bool
     heard: int | None = None  # when it was last known to be alive; None where it never says so
     silent: bool = False
+    since: int | None = None  # when it was started, maybe again; None where it does not say so
 
     def judged(self, sign: Sign | None, arrival: int | None, now: int) -> QueryVitals:
         """What is to be thought of it at a moment, where this is its last sign of life; that a
@@ -186,16 +187,23 @@ class QueryVitals:
         done = self.began + round(self.seconds * 1e6)
         heard = max(m for m in (sign.at, done, arrival) if m is not None)
         silent = self.running and now - heard > PATIENCE
-        return replace(self, running=self.running and not silent, heard=heard, silent=silent)
+        runs = self.running and not silent
+        return replace(self, running=runs, heard=heard, silent=silent, since=sign.since)
+
+    @property
+    def starting(self) -> bool:
+        """Whether it runs, and no batch is done since it was started again."""
+        return self.running and self.since is not None and self.began < self.since
 
 
 @dataclass(frozen=True)
 class Sign:
     """A sign of life: a query was alive at this moment of the clock, and its batches began this
-    long after each other, if there were two."""
+    long after each other, if there were two; it was started at that moment."""
 
     at: int
     every: int | None = None  # µs
+    since: int | None = None
 
 
 @dataclass(frozen=True)

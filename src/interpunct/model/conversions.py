@@ -103,8 +103,11 @@ def _text_to_number(value: pl.Expr, source: pl.DataType, target: pl.DataType) ->
 
 
 def _to_number(value: pl.Expr, source: pl.DataType, target: pl.DataType) -> pl.Expr:
-    """Spark rounds half up to a decimal where Polars rounds half to even."""
+    """Spark rounds half up to a decimal where Polars rounds half to even, and a double by the
+    digits that it is written with: 2.675 is 2.68."""
     if isinstance(target, pl.Decimal) and not source.is_integer():
+        if source.is_float():
+            value = value.cast(pl.Float64).cast(pl.String)
         spare = 37 - (target.precision - target.scale)  # one digit free for rounding up
         if spare > target.scale:
             value = value.cast(pl.Decimal(38, spare), strict=False)

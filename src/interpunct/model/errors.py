@@ -82,12 +82,15 @@ class ExpressionError(InterpunctError):
     """An expression or a duration that cannot be understood."""
 
     @classmethod
-    def unsupported(cls, where: str, what: str, column: str) -> ExpressionError:
+    def unsupported(
+        cls, where: str, what: str, column: str, meant: str | None = None
+    ) -> ExpressionError:
+        asked = "" if meant is None else f"Did you mean {meant}? "
         return cls(
             where,
             "SQL that this system evaluates itself",
             what,
-            "docs/sql.md lists its functions; from Python a Polars expression may be given "
+            f"{asked}docs/sql.md lists its functions; from Python a Polars expression may be given "
             f"instead, one that begins with pl.col({column!r}).",
         )
 

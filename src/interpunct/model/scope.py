@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from interpunct.model.conversions import DEFAULTS, common, convert, kind
 from interpunct.model.errors import ExpressionError, SchemaError
+from interpunct.model.nearest import nearest
 from interpunct.model.schema import Attribute, Schema, coerce, ddl_type
 
 # The arguments of syntax nodes that builders read, or that change nothing here.
@@ -121,11 +122,19 @@ class Scope:
                 self.where, "an expression over one tuple", f"the aggregate {node.sql('spark')}",
                 "Aggregates belong in aggregate(...).",
             )  # fmt: skip
-        name = type(node).__name__.upper()
+        name, meant = type(node).__name__.upper(), None
         if isinstance(node, exp.Func):  # as it is called in SQL
             name = node.sql("spark").partition("(")[0].lower()
+            meant = nearest(name, self._functions())
         read = next((c.name for c in node.find_all(exp.Column)), self.schema.names[0])
-        return ExpressionError.unsupported(self.where, f"{name} in {node.sql('spark')!r}", read)
+        what = f"{name} in {node.sql('spark')!r}"
+        return ExpressionError.unsupported(self.where, what, read, meant)
+
+    def _functions(self) -> list[str]:
+        """The names of the functions that the table builds, as sqlglot knows them."""
+        known = (kind for kind in self.table if issubclass(kind, exp.Func))
+        named = (kind for kind in known if not issubclass(kind, exp.Anonymous))
+        return [name.lower() for kind in named for name in kind.sql_names()]
 
     def wrong_type(self, node: exp.Expr, expected: str, terms: list[Term]) -> SchemaError:
         got = " and ".join(type_name(t.dtype) for t in terms)
@@ -146,9 +155,12 @@ def type_name(dtype: pl.DataType) -> str:
 
 
 def exact(term: Term) -> Term:
-    """A fractional literal beside a decimal is a decimal."""
+    """A fractional literal beside a decimal is a decimal; with an exponent, 1e3, it stays a
+    double, as in Spark."""
     sign, node = ("-", term.node.this) if isinstance(term.node, exp.Neg) else ("", term.node)
     if not isinstance(node, exp.Literal) or node.is_string or not term.dtype.is_float():
+        return term
+    if "e" in node.name.lower():
         return term
     value = Decimal(sign + node.name)
     scale = max(0, -int(value.as_tuple().exponent))

@@ -62,7 +62,8 @@ def projected_schema(name: str, schema: Schema, columns: Mapping[str, Expression
     if not carried:
         raise FlowError(
             f"project {name!r}", f"the time attribute {schema.time!r} among its columns",
-            ", ".join(columns), f"Add it, under this or another name: t={schema.time!r}.",
+            ", ".join(columns),
+            f"Add {schema.time}, or name it anew: t={schema.time!r}, in SQL {schema.time} AS t.",
         )  # fmt: skip
     return Schema(attributes, time=carried[0], kind=schema.kind)
 

@@ -39,7 +39,8 @@ from interpunct.spark.zone import check_zone
 
 @dataclass
 class FlowQuery:
-    """A running flow."""
+    """A running flow. What Spark's own query tells (`isActive`, `lastProgress`, `exception()`, …)
+    this one tells too."""
 
     query: StreamingQuery
     program: Program
@@ -99,6 +100,13 @@ class FlowQuery:
             if not self.query.isActive:
                 self._end()
         return timeout is None or bool(ended)
+
+    awaitTermination = await_termination  # noqa: N815 (as PySpark calls it)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(StreamingQuery, name):
+            raise AttributeError(f"'FlowQuery' object has no attribute {name!r}")
+        return getattr(self.query, name)
 
     def _end(self) -> None:
         """Nobody wakes what has ended, and whoever looks at it is told."""

@@ -40,20 +40,22 @@ PULSE = 5_000_000  # µs between two signs of life
 class Reporter(threading.Thread):
     """Looks at a query until it ends, or until the session it belongs to does."""
 
-    def __init__(self, query: StreamingQuery, hints: Hints) -> None:
+    def __init__(self, query: StreamingQuery, hints: Hints, since: int | None = None) -> None:
+        """The query was started at this moment, if that is to be told."""
         super().__init__(name=f"reporter of {query.name}", daemon=True)
         self._query, self._hints = query, hints
         self._closed = threading.Event()
         self._sign: Sign | None = None  # the last one
         self._last: QueryVitals | None = None  # the last batch
         self._every: int | None = None  # µs from one batch to the next
+        self._since = since
 
     @classmethod
     def of(cls, query: StreamingQuery, hints: Hints) -> Reporter | None:
         """A reporter at work; none on Spark Connect, where each look would be a call abroad."""
         if not hasattr(query, "_jsq"):
             return None
-        reporter = cls(query, hints)
+        reporter = cls(query, hints, RealClock().now())
         reporter.start()
         return reporter
 
@@ -85,7 +87,7 @@ class Reporter(threading.Thread):
     def _live(self, now: int) -> None:
         """Give a sign of life, unless the last one is fresh; clocks may be set back."""
         if self._sign is None or abs(now - self._sign.at) >= PULSE:
-            sign = Sign(now, self._every)
+            sign = Sign(now, self._every, self._since)
             self._hints.tell_alive(sign)
             self._sign = sign
 

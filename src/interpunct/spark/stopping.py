@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 ENDED = ("InterruptedException", "ClosedByInterrupt", "InterruptedIO", "cancelled job group")
-CUT = (*ENDED, "SPARK_JOB_CANCELLED")
+# A worker that was starting is interrupted with the rest.
+STARTING = "STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE"
+CUT = (*ENDED, "SPARK_JOB_CANCELLED", STARTING)
 
 
 class InterruptedBatch(Exception):  # noqa: N818 (an event, and no error)
@@ -39,5 +41,6 @@ def interruptible() -> Iterator[None]:
 
 def cut_short(error: BaseException) -> bool:
     """Whether a query that was being stopped has failed of nothing but that: of a batch that was
-    interrupted, or of a job that was cancelled. What else it says is a failure of its own."""
+    interrupted, a job that was cancelled, or a worker that was starting. What else it says is a
+    failure of its own."""
     return any(name in str(error) for name in CUT)

@@ -61,6 +61,15 @@ class Frames(tuple[DataFrame, ...]):
     """DataFrames in the order given, and by name: ``late[1]``, ``late["alerts"]``."""
 
     names: Sequence[str]
+    _unpacked = "late[0] is the first's, late[1] the second's, and each goes by its name as well"
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(DataFrame, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"there is a DataFrame for each that synchronize was given, and {name!r} is a word of "
+            f"theirs: {self._unpacked}"
+        )
 
     def __new__(cls, frames: Sequence[DataFrame], names: Sequence[str]) -> Self:
         made = super().__new__(cls, frames)
@@ -80,14 +89,7 @@ class Synchronized(Frames):
     """The synchronized DataFrames; `late` holds as many, with the late rows."""
 
     late: Frames
-
-    def __getattr__(self, name: str) -> Any:
-        if not hasattr(DataFrame, name):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise AttributeError(
-            f"synchronize gives a DataFrame for each that it is given, and {name!r} is a word of "
-            "theirs: readings, alerts = ip.synchronize(…), and of one alone (rows,) = …"
-        )
+    _unpacked = "readings, alerts = ip.synchronize(…), and of one alone (rows,) = …"
 
     @classmethod
     def of(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from interpunct.flow.stream import FlowStream
+from interpunct.model.nearest import advice
 from interpunct.sql.errors import Spot
 from interpunct.sql.tokens import Name, Piece, quoted
 
@@ -132,8 +133,9 @@ def place_of(tree: exp.Expr, around: Spot) -> Spot:
 
 
 def _unknown(name: Name, known: Iterable[str]) -> Exception:
-    listed = ", ".join(known)
-    return name.spot.error(f"one of the attributes {listed}", repr(name.text), "Check the name.")
+    names = list(known)
+    what = f"one of the attributes {', '.join(names)}"
+    return name.spot.error(what, repr(name.text), advice(name.text, names, "Check the name."))
 
 
 def _found(name: str, known: Iterable[str]) -> str | None:
