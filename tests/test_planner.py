@@ -11,7 +11,10 @@ ORDERED = ip.external("ts", ordered=True)
 
 
 def keys(flow: ip.Flow) -> list[dict[str, tuple[str, ...]]]:
-    return [{str(ref): key for ref, key in stage.keys.items()} for stage in stages(flow.graph)]
+    return [
+        {str(ref): tuple(map(str, keys)) for ref, keys in stage.keys.items()}
+        for stage in stages(flow.graph)
+    ]
 
 
 def test_parts_that_never_meet_share_a_stage_each_by_keys_of_its_own() -> None:
@@ -43,3 +46,27 @@ def test_what_reads_another_part_comes_after_it_and_its_like() -> None:
     assert {"aggregate_1", "aggregate_3"} <= set(first.nodes)
     assert set(second.keys) == {Ref("aggregate_1"), Ref("aggregate_3")}
     assert {"a_all", "b_all"} <= set(second.nodes)
+
+
+def test_lanes_go_by_what_is_computed_behind_a_source() -> None:
+    flow = ip.Flow("computed")
+    a, b = (flow.source(name, DDL, time=ORDERED) for name in "ab")
+    made = a.where("v > 0").with_columns(half="k / 2").select("ts", m="half + j", w="v")
+    flow.sink("by_m", made.aggregate(by="m", every="20s", v="avg(w)"))
+    other = b.select("ts", "v", j="cast(j + 1 as bigint)")
+    flow.sink("on_j", flow.source("c", DDL, time=ORDERED).join(other, on="j", within="20s"))
+    assert keys(flow) == [{"a": ("m of select_2",), "b": ("j of select_3",), "c": ("j",)}]
+
+
+def test_lanes_go_by_columns_as_they_are_where_there_is_one() -> None:
+    flow = ip.Flow("both")
+    a = flow.source("a", DDL, time=ORDERED).with_columns(h="j % 2")
+    flow.sink("out", a.aggregate(by=["h", "k"], every="20s", v="avg(v)"))
+    assert keys(flow) == [{"a": ("k",)}]
+
+
+def test_lanes_do_not_go_by_the_moment_of_entering_which_ingest_does_not_know() -> None:
+    flow = ip.Flow("internal")
+    a = flow.source("a", "v double", time=ip.internal("at")).with_columns(h="minute(at)")
+    flow.sink("out", a.aggregate(by="h", every="20s", v="avg(v)"))
+    assert keys(flow) == [{"a": ()}]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -25,7 +27,7 @@ def test_every_tuple_leaves_once_in_its_lane_and_in_order(
 ) -> None:
     ids = lane_ids(lanes)
     frames = [pl.DataFrame({"k": keys, "n": range(len(keys))}, _COLUMNS) for keys in sent]
-    mine = Outgoing(0, "s", ("k",), ids)
+    mine = Outgoing(0, "s", partial(lane_of, keys=("k",), lanes=lanes), ids)
     rows: list[Row] = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(outgoing, "FULL", full)
@@ -45,7 +47,7 @@ def test_every_tuple_leaves_once_in_its_lane_and_in_order(
 
 
 def test_what_fills_a_page_for_each_lane_does_not_wait() -> None:
-    mine = Outgoing(0, "s", ("k",), lane_ids(2))
+    mine = Outgoing(0, "s", partial(lane_of, keys=("k",), lanes=2), lane_ids(2))
     mine.add(pl.DataFrame({"k": range(2 * outgoing.FULL - 1)}))
     assert not list(mine.full())
     mine.add(pl.DataFrame({"k": [7]}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,7 @@ from interpunct.model.schema import to_ticks
 from interpunct.operators.guards import OTHERWISE
 from interpunct.spark.assumed import Assumed, Unread
 from interpunct.spark.channel import Channel, Message
+from interpunct.spark.lanes import lane_of
 from interpunct.spark.recording import Recording
 from tests.spark.test_parity import read
 
@@ -73,10 +75,11 @@ def test_what_one_lane_does_without_is_dropped_on_the_way_to_it_alone() -> None:
     frame = pl.DataFrame({"segment": list(range(100))}, schema={"segment": pl.Int64})
     schema = ip.Schema.of("segment bigint")
     low = ip.Pattern.of(schema, segment=("<", 50))
+    lanes = partial(lane_of, keys=("segment",), lanes=2)
     both = Assumed(((low,), (low,)))
-    assert both.wanted(frame, ("segment",))["segment"].to_list() == list(range(50, 100))
+    assert both.wanted(frame, lanes)["segment"].to_list() == list(range(50, 100))
     one = Assumed(((low,), ()))
-    kept = set(one.wanted(frame, ("segment",))["segment"])
+    kept = set(one.wanted(frame, lanes)["segment"])
     assert set(range(50, 100)) < kept < set(range(100))
 
 

@@ -193,8 +193,8 @@ def test_a_name_may_look_like_a_word(query: str) -> None:
         (f"{WINDOWED} TUMBLE(ts, ▸INTERVAL '1 day 12:00')", "a duration: numbers with units"),
         (f"{WINDOWED} TUMBLE(ts, INTERVAL 1▸)", "Write INTERVAL 20 SECONDS"),
         (
-            "SELECT ts, ▸bround(speed) AS s FROM cars GROUP BY TUMBLE(ts, 1 MINUTE)",
-            "'bround', which is not known",
+            "SELECT ts, ▸hypot(speed) AS s FROM cars GROUP BY TUMBLE(ts, 1 MINUTE)",
+            "'hypot', which is not known",
         ),
     ],
 )

@@ -66,7 +66,11 @@ def _told(flow: Flow, said: tuple[str, Feedback] | None, *, labels: bool) -> dic
     told: dict[str, Any] = Outline.of(graph).to_json()
     cut = [] if in_process_only(graph) else stages(graph)
     told["stages"] = [
-        {"nodes": s.nodes, "keys": {str(ref): k for ref, k in s.keys.items()}} for s in cut
+        {
+            "nodes": stage.nodes,
+            "keys": {str(ref): [str(key) for key in keys] for ref, keys in stage.keys.items()},
+        }
+        for stage in cut
     ]
     if labels:
         told["labels"] = {name: sorted(label) for name, label in flow.labels().items()}

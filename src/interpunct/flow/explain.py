@@ -34,7 +34,8 @@ def _stage_lines(graph: Graph, stage: Stage) -> list[str]:
     """What runs where on Spark: in the tasks that read a source, and in the lanes behind them."""
     lanes = "one lane" if stage.single else "lanes"
     whole = "all of {}" if stage.single else "all of {} in one"
-    keys = [f"{r} by {', '.join(k)}" if k else whole.format(r) for r, k in stage.keys.items()]
+    named = {ref: ", ".join(map(str, keys)) for ref, keys in stage.keys.items()}
+    keys = [f"{ref} by {names}" if names else whole.format(ref) for ref, names in named.items()]
     lines = [f"on Spark, stage {stage.number}: {lanes} ({'; '.join(keys)})"]
     lines += [f"  in one lane because {reason}" for reason in reasons(graph, stage)]
     prefixes = [prefix_of(graph, stage, n.name) for n in graph.sources if n.name in stage.nodes]

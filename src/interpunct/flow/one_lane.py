@@ -53,5 +53,7 @@ def _reason(node: Node) -> str | None:
 
 
 def _made(node: Node, keys: tuple[str, ...]) -> str:
-    what = "no plain column" if len(keys) == 1 else "none a plain column"
-    return f"{node.name} goes by {', '.join(keys)}, {what} of a source (one that is gives lanes)"
+    return (
+        f"{node.name} goes by {', '.join(keys)}, in which no plain column of a source is, and none "
+        "computed of such (one gives lanes)"
+    )

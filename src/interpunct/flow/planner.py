@@ -4,8 +4,9 @@ A lane is one hash partition of a stage; tuples that must meet must share it. Ea
 by which attributes its state may be divided: an aggregate by its groups, a join by its keys, a
 union by anything. A stage grows as long as some attribute serves all its operators; where none
 does, the stream is shuffled into a new stage. Attributes are followed back to the streams that
-enter the stage, through renamings, so that every entering tuple can be sent to its lane. Parts of
-a flow that have nothing to do with each other share a stage, each with keys of its own.
+enter the stage, through renamings and, behind a source, through what computes them, so that every
+entering tuple can be sent to its lane; where attributes as they are would do, they do. Parts of a
+flow that have nothing to do with each other share a stage, each with keys of its own.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from dataclasses import dataclass, field
 
 from interpunct.flow.feedback_nodes import PaceNode
 from interpunct.flow.graph import Graph
+from interpunct.flow.lane_key import LaneKey, computed_keys
 from interpunct.flow.nodes import (
     AggregateNode,
     GateNode,
     JoinNode,
     Node,
+    ProjectNode,
     Ref,
     SlackNode,
     SourceNode,
@@ -29,7 +32,7 @@ from interpunct.flow.nodes import (
 
 STATELESS = {"select", "project", "split", "duplicate"}  # run wherever their input is
 
-Lineage = dict[Ref, str]  # entering stream → its attribute
+Lineage = dict[Ref, LaneKey]  # entering stream → its attribute, or what is computed of it
 Options = dict[str, Lineage]  # attribute of a stream → where it comes from
 
 
@@ -39,7 +42,7 @@ class Stage:
 
     number: int
     nodes: tuple[str, ...]  # in the order data takes, sources and stateless prefix included
-    keys: dict[Ref, tuple[str, ...]]  # entering stream → attributes hashed to the lane
+    keys: dict[Ref, tuple[LaneKey, ...]]  # entering stream → what is hashed to the lane
 
     @property
     def single(self) -> bool:
@@ -73,7 +76,7 @@ class Planner:
     def _place(self, node: Node) -> None:
         if isinstance(node, SourceNode):
             self._stage_of[node.name] = None
-            self._publish(node, {n: {Ref(node.name): n} for n in _hashable(node)})
+            self._publish(node, {n: {Ref(node.name): LaneKey(n)} for n in _hashable(node)})
             return
         if isinstance(node, TimerNode):
             self._stage_of[node.name] = None
@@ -82,7 +85,7 @@ class Planner:
         stage = self._stage_of[node.inputs[0].node]
         if node.kind in STATELESS or (node.kind == "sink" and stage is not None):
             self._join_stage(node, stage)
-            self._publish(node, self._through(node, 0))
+            self._publish(node, {**self._through(node, 0), **self._computed(node, stage)})
             return
         wanted = _divisible_by(node)
         options, stages = self._common(node, wanted), self._input_stages(node)
@@ -124,7 +127,20 @@ class Planner:
         if self._stage_of[ref.node] is None:
             return self._options[ref]
         schema = self._graph.nodes[ref.node].outputs[ref.port].schema
-        return {a.name: {ref: a.name} for a in schema.attributes if not a.dtype.is_nested()}
+        plain = [a.name for a in schema.attributes if not a.dtype.is_nested()]
+        return {name: {ref: LaneKey(name)} for name in plain}
+
+    def _computed(self, node: Node, stage: _Growing | None) -> Options:
+        """What a projection between a source and the first shuffle adds to the options."""
+        way, at = list[ProjectNode](), node
+        while at.inputs:
+            at = self._graph.nodes[at.inputs[0].node]
+            if isinstance(at, ProjectNode):
+                way.insert(0, at)
+        if stage is not None or not isinstance(at, SourceNode):
+            return {}
+        keys = computed_keys(node, way, at.raw.names)
+        return {key.name: {Ref(at.name): key} for key in keys}
 
     def _alive_options(self, ref: Ref) -> Options:
         """The options of a stream that its stage has not ruled out since."""
@@ -220,7 +236,7 @@ class Planner:
         entries, members = self._reach_back(stage)
         order = [n.name for n in self._graph.checked() if n.name in members]
         alive = stage.alive or []
-        keys = {ref: tuple(line[ref] for line in alive if ref in line) for ref in entries}
+        keys = {ref: _keys_of(ref, alive) for ref in entries}
         return Stage(number, tuple(order), keys)
 
     def _reach_back(self, stage: _Growing) -> tuple[list[Ref], set[str]]:
@@ -260,8 +276,16 @@ def _hashable(node: SourceNode) -> list[str]:
     return [a.name for a in node.raw.attributes if not a.dtype.is_nested()]
 
 
+def _keys_of(ref: Ref, lines: Iterable[Lineage]) -> tuple[LaneKey, ...]:
+    """How the tuples of an entering stream find their lane: by attributes as they are, where all
+    that must meet have some, and only else by computed ones."""
+    mine = [line for line in lines if ref in line]
+    plain = [line for line in mine if not any(key.through for key in line.values())]
+    return tuple(line[ref] for line in plain or mine)
+
+
 def _agree(line: Lineage, other: Lineage) -> bool:
-    return all(other.get(ref, name) == name for ref, name in line.items())
+    return all(other.get(ref, key) == key for ref, key in line.items())
 
 
 def _reconciled(one: list[Lineage] | None, other: list[Lineage] | None) -> list[Lineage] | None:

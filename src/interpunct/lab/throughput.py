@@ -12,8 +12,11 @@ Spark's `noop`; `identity` is a pass through Python that does nothing. `interpun
 from a DataFrame as it would from any source; `fused` is given the replay itself, whose reader then
 runs the first part of the flow. The ways take turns. A first one, in many small batches, does not
 count, nor do a few whole ones after it and the first batches of the others: a query that runs for
-days has long been compiled, Spark's planning too, which takes hundreds of batches. Java runs with
-its parallel collector for all of them, which costs least where millions of rows pass.
+days has long been compiled, Spark's planning too, which takes hundreds of batches. Each turn begins
+with another way, since one is slowed by what the one before it leaves to be done; and a ratio is
+the median of those within a turn, since the speed of a machine that others share changes from
+minute to minute. Java runs with its parallel collector for all of them, which costs least where
+millions of rows pass.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,18 +81,24 @@ class Setup:
 @dataclass
 class Throughput:
     setup: Setup
-    measured: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # shape → way → /s
+    # shape → way → rows per second of each batch, turn by turn
+    measured: dict[str, dict[str, list[list[float]]]] = field(default_factory=dict)
 
     def median(self, shape: str, way: str) -> float:
-        return statistics.median(self.measured[shape][way])
+        return statistics.median(chain.from_iterable(self.measured[shape][way]))
+
+    def ratio(self, shape: str, way: str, against: str) -> float:
+        """How many times faster one way is than another: the median over the turns."""
+        ways = self.measured[shape]
+        pairs = zip(ways[way], ways[against], strict=True)
+        return statistics.median(statistics.median(a) / statistics.median(b) for a, b in pairs)
 
     def ratios(self) -> dict[str, dict[str, float]]:
         found: dict[str, dict[str, float]] = {"native": {}, "identity": {}}
         for shape in self.measured:
             for against in AGAINST[shape]:
-                base = self.median(shape, against)
-                found[against][shape] = self.median(shape, "interpunct") / base
-                found[against][f"{shape}_fused"] = self.median(shape, "fused") / base
+                found[against][shape] = self.ratio(shape, "interpunct", against)
+                found[against][f"{shape}_fused"] = self.ratio(shape, "fused", against)
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -199,13 +209,14 @@ def throughput(setup: Setup, report: Report = silent) -> Throughput:
             turns = WARM_TURNS + setup.turns
             for turn in range(turns):
                 ways = job.ways() if turn else warming.ways()
-                for at, (way, measure) in enumerate(ways.items()):
+                order = [*ways][turn % len(ways) :] + [*ways][: turn % len(ways)]
+                for at, way in enumerate(order):
                     done = number + (turn + at / len(ways)) / turns
                     report(done / len(setup.shapes), f"{shape}, {way}")
-                    seconds = measure(str(setup.folder / f"{shape}-{way}-{turn}"))
+                    seconds = ways[way](str(setup.folder / f"{shape}-{way}-{turn}"))
                     if turn >= WARM_TURNS:
                         counted = seconds[setup.batches // 2 : setup.batches]
-                        found[way] += [job.rows / s for s in counted]
+                        found[way].append([job.rows / s for s in counted])
             for path in job.recordings:
                 path.unlink()
     finally:

@@ -23,6 +23,7 @@ from sqlglot import exp
 from interpunct.model.aggregates import AGGREGATES, Finish, Part, Recipe, per_tuple
 from interpunct.model.condition import Condition, Range
 from interpunct.model.conjunction import conjunction
+from interpunct.model.dialect import StreamSql
 from interpunct.model.errors import ExpressionError, SchemaError
 from interpunct.model.functions import SCALARS
 from interpunct.model.pattern import Pattern
@@ -160,7 +161,7 @@ def _recipe(tree: exp.Expr, schema: Schema, where: str) -> Recipe:
 
 def _parsed(text: str, where: str) -> exp.Expr:
     try:
-        return sqlglot.parse_one(text, read="spark", into=exp.Condition)
+        return sqlglot.parse_one(text, read=StreamSql, into=exp.Condition)
     except sqlglot.errors.ParseError as error:
         found = error.errors[0] if error.errors else {}
         at = f"line {found['line']}, column {found['col']}" if found else "the start"

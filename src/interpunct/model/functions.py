@@ -7,8 +7,9 @@ expression can always be given instead.
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import polars as pl
@@ -65,6 +66,27 @@ def _round(scope: Scope, node: exp.Round) -> pl.Expr:
     return scope.of(node.this, "number").round(int(places), mode="half_away_from_zero")
 
 
+def _round_to_even(scope: Scope, value: exp.Expr, *digits: exp.Expr) -> pl.Expr:
+    places = scope.constant(digits[0], value) if digits else "0"
+    return scope.of(value, "number").round(int(places), mode="half_to_even")
+
+
+def _quotient(scope: Scope, node: exp.IntDiv) -> pl.Expr:
+    """DIV: whole numbers, cut towards nothing, as a bigint."""
+    left, right = scope.numbers(node)
+    if not left.dtype.is_integer():
+        raise scope.wrong_type(node, "whole numbers", [left])
+    dividend, divisor = left.polars.cast(pl.Int64), right.polars.cast(pl.Int64)
+    return (dividend - remainder(dividend, divisor)) // divisor
+
+
+def _unless_nan(scope: Scope, node: exp.Nanvl) -> pl.Expr:
+    value, other = (
+        scope.of(operand, "number").cast(pl.Float64) for operand in (node.this, node.expression)
+    )
+    return pl.when(value.is_nan()).then(other).otherwise(value)
+
+
 def _isnan(scope: Scope, node: exp.IsNan) -> pl.Expr:
     return scope.of(node.this, "number").cast(pl.Float64).is_nan().fill_null(value=False)
 
@@ -114,17 +136,19 @@ def _complement(scope: Scope, node: exp.BitwiseNot) -> pl.Expr:
 
 
 # Functions sqlglot keeps by name: how many arguments they take, and what they are.
-NAMED: dict[str, tuple[int, Callable[..., pl.Expr]]] = {
-    "isnull": (1, lambda scope, node: scope.term(node).polars.is_null()),
-    "isnotnull": (1, lambda scope, node: scope.term(node).polars.is_not_null()),
-    "pmod": (2, _positive_remainder),
+NAMED: dict[str, tuple[Collection[int], Callable[..., pl.Expr]]] = {
+    "isnull": ({1}, lambda scope, node: scope.term(node).polars.is_null()),
+    "isnotnull": ({1}, lambda scope, node: scope.term(node).polars.is_not_null()),
+    "pmod": ({2}, _positive_remainder),
+    "bround": ({1, 2}, _round_to_even),
+    "e": ({0}, lambda _: pl.lit(math.e)),
     **TIME_NAMED,
 }
 
 
 def _named(scope: Scope, node: exp.Anonymous) -> pl.Expr:
-    count, build = NAMED.get(node.name.lower(), (None, None))
-    if build is None or len(node.expressions) != count:
+    counts, build = NAMED.get(node.name.lower(), ((), None))
+    if build is None or len(node.expressions) not in counts:
         raise scope.unsupported(node)
     return build(scope, *node.expressions)
 
@@ -151,6 +175,13 @@ NUMBERS: dict[type[exp.Expr], Builder] = {
     exp.Atan2: _arctangent,
     exp.Radians: _double(lambda x: x.radians()),
     exp.Degrees: _double(lambda x: x.degrees()),
+    exp.Sinh: _double(lambda x: x.sinh()),
+    exp.Cosh: _double(lambda x: x.cosh()),
+    exp.Tanh: _double(lambda x: x.tanh()),
+    exp.Pi: lambda _, __: pl.lit(math.pi),
+    exp.Rint: _double(lambda x: x.round(0, mode="half_to_even")),
+    exp.IntDiv: _quotient,
+    exp.Nanvl: _unless_nan,
     exp.BitwiseAnd: _bits(operator.and_),
     exp.BitwiseOr: _bits(operator.or_),
     exp.BitwiseXor: _bits(operator.xor),

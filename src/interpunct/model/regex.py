@@ -49,6 +49,17 @@ def _extract(scope: Scope, node: exp.RegexpExtract) -> pl.Expr:
     return pl.when(value.is_not_null()).then(value.str.extract(pattern, number).fill_null(""))
 
 
+def _count_matches(scope: Scope, node: exp.RegexpCount) -> pl.Expr:
+    pattern = _pattern(scope, node.expression, node)
+    return scope.of(node.this, "string").str.count_matches(pattern).cast(pl.Int32)
+
+
+def _first_match(scope: Scope, node: exp.RegexpSubstr) -> pl.Expr:
+    """The whole of the first match; null if there is none."""
+    pattern = _pattern(scope, node.expression, node)
+    return scope.of(node.this, "string").str.extract(pattern, 0)
+
+
 def _replace_matches(scope: Scope, node: exp.RegexpReplace) -> pl.Expr:
     if node.args.get("position") is not None:
         raise scope.unsupported(node)
@@ -118,6 +129,8 @@ def _whole(scope: Scope, node: exp.Expr, parent: exp.Expr) -> int:
 REGEX: dict[type[exp.Expr], Builder] = {
     exp.RegexpLike: _rlike,
     exp.RegexpExtract: _extract,
+    exp.RegexpCount: _count_matches,
+    exp.RegexpSubstr: _first_match,
     exp.RegexpReplace: _replace_matches,
     exp.Replace: _replace,
     exp.SplitPart: _split_part,

@@ -123,7 +123,7 @@ def _product_scale(left: pl.Decimal, right: pl.Decimal) -> int:
     return scale if whole + scale <= 38 else max(38 - whole, min(scale, 6))
 
 
-def _divide(scope: Scope, node: exp.Div) -> pl.Expr:
+def _divide(scope: Scope, node: exp.Binary) -> pl.Expr:
     left, right = scope.numbers(node)
     divisor = _nonzero(right.polars)
     if isinstance(left.dtype, pl.Decimal):
@@ -247,6 +247,7 @@ SYNTAX: dict[type[exp.Expr], Builder] = {
     exp.Sub: _additive(operator.sub, _DIFFERENCES),
     exp.Mul: _multiply,
     exp.Div: _divide,
+    exp.SafeDivide: _divide,
     exp.Mod: _remainder,
     exp.Neg: _negate,
     exp.EQ: _comparison(operator.eq),
@@ -255,6 +256,7 @@ SYNTAX: dict[type[exp.Expr], Builder] = {
     exp.LTE: _comparison(operator.le),
     exp.GT: _comparison(operator.gt),
     exp.GTE: _comparison(operator.ge),
+    exp.EqualNull: _comparison(lambda left, right: left.eq_missing(right)),
     exp.NullSafeEQ: _comparison(lambda left, right: left.eq_missing(right)),
     exp.NullSafeNEQ: _comparison(lambda left, right: left.ne_missing(right)),
     exp.And: _logic(operator.and_),

@@ -241,6 +241,7 @@ TEXT: dict[type[exp.Expr], Builder] = {
     exp.DPipe: _concat,
     exp.ConcatWs: _concat_with,
     exp.Repeat: _repeat,
+    exp.Space: lambda scope, node: _repeated(pl.lit(" "), _count(scope, node.this)),
     exp.Pad: _pad,
     exp.Reverse: _text(_reversed),
     exp.Initcap: _capitalised,

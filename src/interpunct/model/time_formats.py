@@ -1,14 +1,12 @@
 """Spark's formats of times, written and read by Polars.
 
-sqlglot has turned their letters into words of its own (`MM` into `%mstrict`, `M` into `%-m`); here
-they become those of Polars. What is read is first held against a pattern, because Polars lets
-pass what Spark does not, such as one digit for `MM`.
+What is read is first held against a pattern, because Polars lets pass what Spark does not, such as
+one digit for `MM`.
 """
 
 from __future__ import annotations
 
 import re
-import string
 
 import polars as pl
 from sqlglot import exp
@@ -17,42 +15,40 @@ from interpunct.model.errors import ExpressionError
 from interpunct.model.scope import Scope
 
 _WRITTEN = {
-    "%Y": "%Y", "%y": "%y", "%B": "%B", "%b": "%b", "%mstrict": "%m", "%-m": "%-m",
-    "%dstrict": "%d", "%-d": "%-d", "%Hstrict": "%H", "%-H": "%-H", "%Istrict": "%I",
-    "%-I": "%-I", "%Mstrict": "%M", "%-M": "%-M", "%Sstrict": "%S", "%-S": "%-S", "SSS": "%3f",
-    "%f": "%6f", "%p": "%p", "%a": "%a", "%A": "%A", "''": "'",
+    "yyyy": "%Y", "yy": "%y", "y": "%-Y", "MMMM": "%B", "MMM": "%b", "MM": "%m", "M": "%-m",
+    "dd": "%d", "d": "%-d", "HH": "%H", "H": "%-H", "hh": "%I", "h": "%-I", "mm": "%M", "m": "%-M",
+    "ss": "%S", "s": "%-S", "SSS": "%3f", "SSSSSS": "%6f", "a": "%p", "E": "%a", "EE": "%a",
+    "EEE": "%a", "EEEE": "%A",
 }  # fmt: skip
 _ONE_OR_TWO = r"\d{1,2}"
 _READ = {
-    "%Y": r"\d{4}", "%mstrict": r"\d\d", "%-m": _ONE_OR_TWO, "%b": "[A-Za-z]{3}",
-    "%dstrict": r"\d\d", "%-d": _ONE_OR_TWO, "%Hstrict": r"\d\d", "%-H": _ONE_OR_TWO,
-    "%Istrict": r"\d\d", "%-I": _ONE_OR_TWO, "%Mstrict": r"\d\d", "%-M": _ONE_OR_TWO,
-    "%Sstrict": r"[0-5]\d", "%-S": r"[0-5]?\d", "SSS": r"\d{3}", "%f": r"\d{6}",
-    "%p": "[AaPp][Mm]", "''": "'",
+    "yyyy": r"\d{4}", "MMM": "[A-Za-z]{3}", "MM": r"\d\d", "M": _ONE_OR_TWO, "dd": r"\d\d",
+    "d": _ONE_OR_TWO, "HH": r"\d\d", "H": _ONE_OR_TWO, "hh": r"\d\d", "h": _ONE_OR_TWO,
+    "mm": r"\d\d", "m": _ONE_OR_TWO, "ss": r"[0-5]\d", "s": r"[0-5]?\d", "SSS": r"\d{3}",
+    "SSSSSS": r"\d{6}", "a": "[AaPp][Mm]",
 }  # fmt: skip
 # What Spark takes for parts that a format leaves out, in the words of Polars.
 _LEFT_OUT = {"Y": "1970", "m": "01", "d": "01", "H": "00", "M": "00"}
-_WORD = re.compile(r"%-?[A-Za-z](?:strict)?|'((?:[^']|'')+)'|''|[A-Za-z]+|.", re.DOTALL)
-_LETTERS = frozenset(string.ascii_letters + "%")
+_WORD = re.compile(r"'((?:[^']|'')+)'|''|([A-Za-z])\2*|.", re.DOTALL)
 
 
 def written(scope: Scope, value: pl.Expr, node: exp.TimeToStr | exp.UnixToStr) -> pl.Expr:
     """A timestamp as text; null if it is so far away that Polars has no year for it."""
     words = _words(scope, node, _WRITTEN, "yyyy, MM, dd, HH, mm, ss, SSS, E or a", "strftime")
     near = pl.when(value.dt.year().is_not_null()).then(value)
-    return near.dt.strftime("".join(_WRITTEN.get(word, text) for word, text in words))
+    return near.dt.strftime("".join(form for form, _ in words))
 
 
 def read(scope: Scope, value: pl.Expr, node: exp.Expr) -> pl.Expr:
     """Text as a timestamp; null where it is not of the format, or no time."""
     words = _words(scope, node, _READ, "yyyy, MM, dd, HH, mm, ss or SSS", "to_datetime")
-    named = {_WRITTEN[word][-1] for word, _ in words if word in _READ and word != "''"}
+    named = {form[-1] for form, shape in words if shape is not None}
     if len(named & {"I", "p"}) == 1 or {"H", "I"} <= named:
         raise ExpressionError(
             scope.where, "hours as HH, or as hh with a", node.sql("spark"), "Write one of them."
         )
-    shape = "".join(_READ.get(word, re.escape(text)) for word, text in words)
-    form = "".join(_WRITTEN.get(word, text.replace("%", "%%")) for word, text in words)
+    shape = "".join(re.escape(form.replace("%%", "%")) if s is None else s for form, s in words)
+    form = "".join(form for form, _ in words)
     has = {"b": "m", "I": "H"}
     missing = [part for part in _LEFT_OUT if part not in {has.get(n, n) for n in named}]
     before = "".join(f"{_LEFT_OUT[part]} " for part in missing)
@@ -64,16 +60,22 @@ def read(scope: Scope, value: pl.Expr, node: exp.Expr) -> pl.Expr:
 
 def _words(
     scope: Scope, node: exp.Expr, known: dict[str, str], letters: str, polars: str
-) -> list[tuple[str, str]]:
-    """The words of a format, each with what it stands for where it is no letter."""
+) -> list[tuple[str, str | None]]:
+    """The words of a format as Polars has them, each with what it looks like; None for what stands
+    there as it is."""
     text = scope.constant(node.args["format"], node)
-    words = [(found.group(), found.group(1)) for found in _WORD.finditer(text)]
-    for word, quoted in words:
-        # sqlglot reads letters between quotes too, and what they were is lost
-        lost = "%" in quoted if quoted is not None else word not in known and word[0] in _LETTERS
-        if lost:
+    words = list[tuple[str, str | None]]()
+    for found in _WORD.finditer(text):
+        word, quoted, letter = found[0], found[1], found[2]
+        if letter is None:
+            plain = "'" if word == "''" else (quoted or word).replace("''", "'")
+            words.append((plain.replace("%", "%%"), None))
+        elif word in known:
+            words.append((_WRITTEN[word], _READ.get(word, "")))
+        else:
             raise ExpressionError(
-                scope.where, f"the letters {letters}", node.sql("spark"),
-                f"pl.col(...).{'dt' if polars == 'strftime' else 'str'}.{polars}(...) has more.",
+                scope.where, f"the letters {letters}", f"{word} in {node.sql('spark')}",
+                f"Quote what is no letter of a format, or use "
+                f"pl.col(...).{'dt' if polars == 'strftime' else 'str'}.{polars}(...).",
             )  # fmt: skip
-    return [(w, w if q is None else q.replace("''", "'")) for w, q in words]
+    return words

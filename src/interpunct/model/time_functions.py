@@ -5,7 +5,7 @@ Days that Polars does not count, more than a quarter of a million years from now
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import polars as pl
 from sqlglot import exp
@@ -27,6 +27,14 @@ _TRUNCATIONS = {
     "MILLISECOND": "1ms",
     "MICROSECOND": "1us",
 }
+# The words of EXTRACT and DATE_PART; with those for them of PostgreSQL, as Spark has them.
+_PARTS = {
+    "YEAR": "YEARS Y YR YRS", "QUARTER": "QTR", "MONTH": "MONTHS MON MONS", "WEEK": "WEEKS W",
+    "DAY": "DAYS D", "DAYOFWEEK": "DOW", "DAYOFWEEK_ISO": "DOW_ISO", "DOY": "",
+    "YEAROFWEEK": "", "HOUR": "HOURS H HR HRS", "MINUTE": "MINUTES M MIN MINS",
+    "SECOND": "SECONDS S SEC SECS",
+}  # fmt: skip
+_MEANT = {word: part for part, words in _PARTS.items() for word in (part, *words.split())}
 _DAYS, _YEARS = 95_000_000, 260_000  # before and after 1970
 
 
@@ -46,8 +54,41 @@ def _day(scope: Scope, node: exp.Expr) -> pl.Expr:
     raise scope.wrong_type(node, "a date", [term])
 
 
-def _field(read: Callable[[pl.Expr], pl.Expr]) -> Builder:
-    return lambda scope, node: read(_instant(scope, node.this)).cast(pl.Int32)
+_FIELDS: dict[str, Callable[[pl.Expr], pl.Expr]] = {
+    "YEAR": lambda x: x.dt.year(),
+    "QUARTER": lambda x: x.dt.quarter(),
+    "MONTH": lambda x: x.dt.month(),
+    "WEEK": lambda x: x.dt.week(),
+    "DAY": lambda x: x.dt.day(),
+    "DAYOFWEEK": lambda x: x.dt.weekday() % 7 + 1,  # from Sunday
+    "DAYOFWEEK_ISO": lambda x: x.dt.weekday(),  # from Monday
+    "DOY": lambda x: x.dt.ordinal_day(),
+    "YEAROFWEEK": lambda x: x.dt.iso_year(),
+    "HOUR": lambda x: x.dt.hour(),
+    "MINUTE": lambda x: x.dt.minute(),
+}
+
+
+def _extract(scope: Scope, node: exp.Extract) -> pl.Expr:
+    return _part(scope, node.name, node.expression)
+
+
+def _date_part(scope: Scope, part: exp.Expr, value: exp.Expr) -> pl.Expr:
+    return _part(scope, scope.constant(part, value), value)
+
+
+def _part(scope: Scope, word: str, value: exp.Expr) -> pl.Expr:
+    """A part of a time: a whole number, but for the second, which has its fraction."""
+    part = _MEANT.get(word.upper())
+    if part is None:
+        raise ExpressionError(
+            scope.where, f"a part of a time: {', '.join(_PARTS)}", repr(word), "Name one of them."
+        )
+    stamp = _instant(scope, value)
+    if part == "SECOND":
+        micros = (epoch(stamp) % 60_000_000).cast(pl.Decimal(14, 0))
+        return (micros / pl.lit(1_000_000, dtype=pl.Decimal(14, 6))).cast(pl.Decimal(8, 6))
+    return _FIELDS[part](stamp).cast(pl.Int32)
 
 
 # Days ---------------------------------------------------------------------------------------
@@ -85,6 +126,44 @@ def _last_day(scope: Scope, node: exp.LastDay) -> pl.Expr:
     day = _day(scope, node.this)
     first = _first_of(day.dt.year(), day.dt.month())
     return _days_later(first, first.dt.days_in_month().cast(pl.Int64) - 1)
+
+
+def _months_between(scope: Scope, node: exp.MonthsBetween) -> pl.Expr:
+    """Whole months between equal days of the month, or last ones; else a day is 1/31 of one."""
+    rounded = node.args.get("roundoff")
+    if isinstance(rounded, exp.Boolean) and not rounded.this:
+        raise scope.unsupported(node)
+    last, first = (_instant(scope, operand) for operand in (node.this, node.expression))
+    months = _months(last) - _months(first)
+    ends = (last.dt.day() == last.dt.days_in_month()) & (first.dt.day() == first.dt.days_in_month())
+    days = last.dt.day().cast(pl.Int64) - first.dt.day()
+    seconds = days * 86_400 + _second_of_day(last) - _second_of_day(first)
+    exact = (months + seconds / (31 * 86_400)).round(8)
+    return pl.when(ends | (days == 0)).then(months.cast(pl.Float64)).otherwise(exact)
+
+
+def _months(stamp: pl.Expr) -> pl.Expr:
+    return stamp.dt.year().cast(pl.Int64) * 12 + stamp.dt.month()
+
+
+def _second_of_day(stamp: pl.Expr) -> pl.Expr:
+    return epoch(stamp) // 1_000_000 % 86_400
+
+
+def _first_day(scope: Scope, node: exp.DateTrunc) -> pl.Expr:
+    """TRUNC: the first day of the year, quarter, month or week."""
+    unit = str(node.args["unit"]).strip("'").upper()
+    if _TRUNCATIONS.get(unit, "") not in ("1y", "1q", "1mo", "1w"):
+        raise ExpressionError(
+            scope.where, "YEAR, QUARTER, MONTH or WEEK", repr(unit),
+            "date_trunc('HOUR', ts) cuts off less.",
+        )  # fmt: skip
+    return _day(scope, node.this).dt.truncate(_TRUNCATIONS[unit])
+
+
+def _day_of_number(scope: Scope, node: exp.DateFromUnixDate) -> pl.Expr:
+    days = scope.whole(node.this)
+    return pl.when(days.is_between(-_DAYS, _DAYS)).then(days).cast(pl.Int32).cast(pl.Date)
 
 
 def _make_date(scope: Scope, *parts: exp.Expr) -> pl.Expr:
@@ -161,27 +240,40 @@ def from_epoch(ticks: int) -> Builder:
 _seconds = from_epoch(1_000_000)
 
 # Functions sqlglot keeps by name: how many arguments they take, and what they are.
-TIME_NAMED: dict[str, tuple[int, Callable[..., pl.Expr]]] = {
-    "timestamp_seconds": (1, _seconds),
-    "timestamp_millis": (1, from_epoch(1_000)),
-    "timestamp_micros": (1, from_epoch(1)),
-    "weekday": (1, lambda scope, day: (_day(scope, day).dt.weekday() - 1).cast(pl.Int32)),
-    "make_date": (3, _make_date),
+TIME_NAMED: dict[str, tuple[Collection[int], Callable[..., pl.Expr]]] = {
+    "timestamp_seconds": ({1}, _seconds),
+    "timestamp_millis": ({1}, from_epoch(1_000)),
+    "timestamp_micros": ({1}, from_epoch(1)),
+    "weekday": ({1}, lambda scope, day: (_day(scope, day).dt.weekday() - 1).cast(pl.Int32)),
+    "make_date": ({3}, _make_date),
+    "date_part": ({2}, _date_part),
 }
+
+
+def _part_named(part: str) -> Builder:
+    return lambda scope, node: _part(scope, part, node.this)
+
 
 TIME: dict[type[exp.Expr], Builder] = {
     exp.TimeToStr: _date_format,
-    exp.Year: _field(lambda x: x.dt.year()),
-    exp.Quarter: _field(lambda x: x.dt.quarter()),
-    exp.Month: _field(lambda x: x.dt.month()),
-    exp.WeekOfYear: _field(lambda x: x.dt.week()),
-    exp.Day: _field(lambda x: x.dt.day()),
-    exp.DayOfMonth: _field(lambda x: x.dt.day()),
-    exp.DayOfWeek: _field(lambda x: x.dt.weekday() % 7 + 1),  # from Sunday
-    exp.DayOfYear: _field(lambda x: x.dt.ordinal_day()),
-    exp.Hour: _field(lambda x: x.dt.hour()),
-    exp.Minute: _field(lambda x: x.dt.minute()),
-    exp.Second: _field(lambda x: x.dt.second()),
+    exp.Year: _part_named("YEAR"),
+    exp.Quarter: _part_named("QUARTER"),
+    exp.Month: _part_named("MONTH"),
+    exp.WeekOfYear: _part_named("WEEK"),
+    exp.Day: _part_named("DAY"),
+    exp.DayOfMonth: _part_named("DAY"),
+    exp.DayOfWeek: _part_named("DAYOFWEEK"),
+    exp.DayOfYear: _part_named("DOY"),
+    exp.Hour: _part_named("HOUR"),
+    exp.Minute: _part_named("MINUTE"),
+    exp.Second: lambda scope, node: _instant(scope, node.this).dt.second().cast(pl.Int32),
+    exp.Dayname: lambda scope, node: _day(scope, node.this).dt.strftime("%a"),
+    exp.Monthname: lambda scope, node: _day(scope, node.this).dt.strftime("%b"),
+    exp.Extract: _extract,
+    exp.DateTrunc: _first_day,
+    exp.MonthsBetween: _months_between,
+    exp.UnixDate: lambda scope, node: _number(_day(scope, node.this)).cast(pl.Int32),
+    exp.DateFromUnixDate: _day_of_number,
     exp.TsOrDsToDate: _date,
     exp.TsOrDsAdd: _add_days,
     exp.DateDiff: _days_between,

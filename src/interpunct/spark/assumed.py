@@ -17,7 +17,7 @@ import polars as pl
 from interpunct.model.pattern import Pattern
 from interpunct.model.schema import Schema
 from interpunct.spark.hints import Hints
-from interpunct.spark.lanes import lane_of
+from interpunct.spark.lanes import LanesOf
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class Assumed:
         """What every lane does without."""
         return in_common(self.by_lane)
 
-    def wanted(self, frame: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
+    def wanted(self, frame: pl.DataFrame, lanes_of: LanesOf) -> pl.DataFrame:
         """The tuples that some lane wants, of those that would go to it."""
         if self.by_all:
             frame = frame.filter(~pl.any_horizontal(p.expr() for p in self.by_all))
         alone = [[p for p in patterns if p not in self.by_all] for patterns in self.by_lane]
         if not any(alone) or not frame.height:
             return frame
-        lanes = lane_of(frame, keys, len(self.by_lane))
+        lanes = lanes_of(frame)
         for number, patterns in enumerate(alone):
             if patterns:
                 unwanted = pl.any_horizontal(p.expr() for p in patterns)

@@ -92,8 +92,10 @@ def ingested(program: Program, source: SourceNode, frame: DataFrame) -> DataFram
 
 
 def _prefixes(program: Program, targets: Iterable[Target]) -> Graph:
-    """The nodes that run before the shuffle: every task is sent these, and not the whole flow."""
+    """The nodes that run before the shuffle, or tell there what lane a tuple belongs to: every task
+    is sent these, and not the whole flow."""
     names = {n for t in targets for n in (*t.prefix.nodes, t.prefix.aggregate) if n is not None}
+    names |= {n for t in targets for key in t.keys for n in key.through}
     return Graph(program.graph.name, [n for n in program.graph if n.name in names])
 
 

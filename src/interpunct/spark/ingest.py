@@ -17,6 +17,7 @@ import pyarrow as pa
 from interpunct.engine.lane import through_prefix
 from interpunct.engine.lane_source import Facts
 from interpunct.flow.graph import Graph
+from interpunct.flow.lane_key import LaneKey, keyed
 from interpunct.flow.pushdown import Prefix
 from interpunct.model.schema import Schema, TimeKind
 from interpunct.progress.adaptive import Adaptive
@@ -25,6 +26,7 @@ from interpunct.progress.spread import Spread
 from interpunct.progress.timestamps import TimeSpec
 from interpunct.spark.assumed import Assumed, Unread
 from interpunct.spark.hints import Hint, Hints, current_batch
+from interpunct.spark.lanes import LanesOf, lane_of
 from interpunct.spark.outgoing import Outgoing
 from interpunct.spark.packed import UnpackedOnce
 from interpunct.spark.rows import to_frame
@@ -39,9 +41,9 @@ class Target:
     """A stage that a source enters."""
 
     stage: int
-    keys: tuple[str, ...]  # attributes of the raw tuples that choose the lane
+    keys: tuple[LaneKey, ...]  # what of the raw tuples chooses the lane
     prefix: Prefix
-    entry_keys: tuple[str, ...]  # the same attributes after the prefix
+    entry_keys: tuple[LaneKey, ...]  # the same after the prefix
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Ingest(UnpackedOnce):
             if learns and times.greatest is not None:
                 spreads.append(Spread.of(times.believable.drop_nulls().to_numpy()))
             for number, (target, without) in enumerate(zip(self.targets, assumed, strict=True)):
-                wanted = without.wanted(frame, target.keys) if without else frame
+                wanted = without.wanted(frame, self._lanes_by(target.keys)) if without else frame
                 skipped[number] += frame.height - wanted.height
                 in_time, others = self._divided(wanted, times, hint)
                 doubtful[number].add(others)
@@ -140,8 +142,14 @@ class Ingest(UnpackedOnce):
             return None
         return self.hints.read(self.targets[0].stage, batch - 1).get(self.source)
 
-    def _outgoing(self, stage: int, stream: str, keys: tuple[str, ...]) -> Outgoing:
-        return Outgoing(stage, stream, keys, self.lane_ids)
+    def _outgoing(self, stage: int, stream: str, keys: tuple[LaneKey, ...]) -> Outgoing:
+        return Outgoing(stage, stream, self._lanes_by(keys), self.lane_ids)
+
+    def _lanes_by(self, keys: tuple[LaneKey, ...]) -> LanesOf:
+        def lanes_of(frame: pl.DataFrame) -> pl.Series:
+            return lane_of(*keyed(self.graph, keys, frame), len(self.lane_ids))
+
+        return lanes_of
 
     def _times(self, frame: pl.DataFrame) -> _Times:
         """Of the times that make sense those count that may move time: not those absurdly in the

@@ -11,7 +11,7 @@ sends a lane's id (Murmur3, as Spark's `hash` has been since 2.0).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import count
 
@@ -21,6 +21,8 @@ import polars as pl
 
 _MASK = 0xFFFFFFFF
 _Words = npt.NDArray[np.uint64]
+
+LanesOf = Callable[[pl.DataFrame], pl.Series]  # the index of the lane of each tuple
 
 
 def _rotate(x: int, by: int) -> int:

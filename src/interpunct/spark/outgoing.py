@@ -13,7 +13,7 @@ import polars as pl
 
 from interpunct.model.page import Page
 from interpunct.model.schema import Schema
-from interpunct.spark.lanes import lane_of
+from interpunct.spark.lanes import LanesOf
 from interpunct.spark.wire import Row
 
 FULL = 50_000  # tuples of a page
@@ -25,7 +25,7 @@ class Outgoing:
 
     stage: int
     stream: str
-    keys: Sequence[str]  # attributes that choose the lane
+    lanes_of: LanesOf
     lane_ids: Sequence[int]
     _waiting: list[pl.DataFrame] = field(default_factory=list)
     _rows: int = 0
@@ -46,7 +46,7 @@ class Outgoing:
         frame = pl.concat(self._waiting)
         self._waiting, self._rows = [], 0
         schema = Schema.of_frame(frame)
-        lanes = lane_of(frame, self.keys, len(self.lane_ids))
+        lanes = self.lanes_of(frame)
         for index, lane in enumerate(self.lane_ids):
             for part in frame.filter(lanes == index).iter_slices(FULL):
                 yield Row.of_page(lane, self.stage, Page(schema, part), self.stream)

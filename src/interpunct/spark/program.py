@@ -10,9 +10,10 @@ from typing import Self
 
 from interpunct.engine.lane import Lane, exports_of
 from interpunct.flow.graph import Graph
+from interpunct.flow.lane_key import LaneKey
 from interpunct.flow.nodes import Ref
 from interpunct.flow.planner import Stage, stages
-from interpunct.flow.pushdown import prefix_of
+from interpunct.flow.pushdown import Prefix, prefix_of
 from interpunct.model.errors import FlowError
 from interpunct.model.schema import Schema
 from interpunct.operators.state import State
@@ -113,13 +114,20 @@ class Program(UnpackedOnce):
         related = {t.stage for name in skew.bounds.names for t in self.targets(name)}
         return tuple(sorted(related - entered))
 
-    def _target(self, stage: Stage, source: str, keys: tuple[str, ...]) -> Target:
+    def _target(self, stage: Stage, source: str, keys: tuple[LaneKey, ...]) -> Target:
         prefix = prefix_of(self.graph, stage, source)
-        names = keys
+        entry_keys = tuple(self._behind(prefix, key) for key in keys)
+        return Target(stage.number, keys, prefix, entry_keys)
+
+    def _behind(self, prefix: Prefix, key: LaneKey) -> LaneKey:
+        """A key of a source's tuples as those have it that come out of the prefix."""
+        left, name = list(key.through), key.name
         for node in prefix.nodes:
-            attributes = self.graph.nodes[node].prototype.attributes
-            names = tuple(str(attributes.output_of(0, name)) for name in names)
-        return Target(stage.number, keys, prefix, names)
+            if node in left:
+                left.remove(node)
+            elif not left:
+                name = str(self.graph.nodes[node].prototype.attributes.output_of(0, name))
+        return LaneKey(name, tuple(left))
 
     def heard(self, note: Note) -> Note:
         """What a note says to the lanes of this program."""
@@ -128,7 +136,7 @@ class Program(UnpackedOnce):
     def readers_of(self, ref: Ref) -> list[tuple[int, tuple[str, ...]]]:
         """The stages a stream of an earlier stage enters, with the lane's attributes."""
         return [
-            (s.number, s.keys[ref])
+            (s.number, tuple(key.name for key in s.keys[ref]))
             for s in self.stages
             if ref in s.keys and ref.node not in s.nodes
         ]
@@ -142,7 +150,9 @@ class Program(UnpackedOnce):
             for name, node in nodes.items()
         }
         keys = self.stages[stage].keys
-        described["lane keys"] = "; ".join(f"{r}: {', '.join(a)}" for r, a in keys.items())
+        described["lane keys"] = "; ".join(
+            f"{r}: {', '.join(map(str, k))}" for r, k in keys.items()
+        )
         described["lanes"] = str(self.lanes)
         if self.graph.skew is not None:
             described["skew"] = str(self.graph.skew)

@@ -16,9 +16,9 @@ from typing import ClassVar, NoReturn
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.tokenizer_core import Token, TokenType
 
+from interpunct.model.dialect import StreamSql
 from interpunct.model.durations import Bare, duration
 from interpunct.model.errors import ExpressionError
 from interpunct.model.nearest import advice, listed, nearest
@@ -40,10 +40,10 @@ _RESERVED = (
 RESERVED = frozenset(_RESERVED.split())
 
 
-class Streaming(Spark):
-    """Spark's dialect, in which EXPLAIN does not swallow what follows it as one text."""
+class Statements(StreamSql):
+    """The dialect, in which EXPLAIN does not swallow what follows it as one text."""
 
-    class Tokenizer(Spark.Tokenizer):
+    class Tokenizer(StreamSql.Tokenizer):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
 
@@ -88,7 +88,7 @@ def quoted(name: str) -> str:
 
 def _attempted(text: str) -> exp.Expr | None:
     try:
-        return sqlglot.parse_one(text, read=Spark, into=exp.Condition)
+        return sqlglot.parse_one(text, read=StreamSql, into=exp.Condition)
     except sqlglot.errors.ParseError:
         return None
 
@@ -311,7 +311,7 @@ def parsed(text: str, tokens: tuple[Token, ...], stops: tuple[str, ...] = ()) ->
     before = "".join("\n" if c == "\n" else " " for c in text[: spot.start])
     try:
         tree = sqlglot.parse_one(
-            before + text[spot.start : spot.end], read=Spark, into=exp.Condition
+            before + text[spot.start : spot.end], read=StreamSql, into=exp.Condition
         )
     except sqlglot.errors.ParseError as error:
         raise _unreadable(spot, tokens, error, stops) from error
@@ -350,7 +350,7 @@ def _is_unit(word: str) -> bool:
 
 def _tokens(text: str) -> list[Token]:
     try:
-        return sqlglot.tokenize(text, read=Streaming)
+        return sqlglot.tokenize(text, read=Statements)
     except sqlglot.errors.TokenError as error:
         spot = _unclosed(text)
         raise spot.error("a closing quote or comment end", "none", "Close it.") from error
@@ -360,7 +360,7 @@ def _unclosed(text: str) -> Spot:
     """The last opening quote before which everything can be read."""
     for found in reversed(list(_OPENERS.finditer(text))):
         try:
-            sqlglot.tokenize(text[: found.start()], read=Streaming)
+            sqlglot.tokenize(text[: found.start()], read=Statements)
         except sqlglot.errors.TokenError:
             continue
         return Spot(text, found.start(), found.end())
