@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 # Of instants, and of what has no hours.
 ANYWHERE = {
     "second", "unix_seconds", "unix_millis", "unix_micros", "timestamp_seconds",
-    "timestamp_millis", "timestamp_micros", "make_date",
+    "timestamp_millis", "timestamp_micros", "make_date", "date_from_unix_date",
 }  # fmt: skip
 
 

@@ -13,9 +13,10 @@ from interpunct.model.errors import levels_to_the_user
 ZONE = "spark.sql.session.timeZone"
 UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 ZONED = re.compile(
-    r"\b(year|quarter|month|weekofyear|day|dayof(?:week|month|year)|weekday|hour|minute"
-    r"|date|date_(?:format|trunc|add|sub|diff)|datediff|dateadd|add_months|last_day|to_date"
-    r"|to_timestamp|unix_timestamp|from_unixtime)\s*\("
+    r"\b(year|quarter|month|weekofyear|day|dayof(?:week|month|year)|weekday|hour|minute|extract"
+    r"|(?:day|month)name|date|date_(?:format|trunc|add|sub|diff|part)|trunc|datediff|dateadd"
+    r"|add_months|months_between|last_day|to_date|to_timestamp|unix_date|unix_timestamp"
+    r"|from_unixtime)\s*\("
     r"|\bcast\s*\(.*\bas\s+(string|date|timestamp)\b|::\s*(string|date|timestamp)\b",
     re.IGNORECASE,
 )
