@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from interpunct.cli.main import app
 from interpunct.cli.recorded import Outcome, rows_read, show
 from interpunct.cli.shell import progress
+from interpunct.progress.clock import ScriptedClock
 
 SQL = """
 CREATE STREAM cars (segment bigint, ts timestamp, speed double) TIMESTAMP BY ts
@@ -159,7 +160,11 @@ def test_nothing_is_done_of_a_file_whose_columns_do_not_fit(place: Path) -> None
 def test_progress_that_has_nothing_to_add_ends_with_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with progress("lab") as report:
+    clock = ScriptedClock()
+    with progress("lab", clock) as report:
+        report(0.2, "soon")
+        assert capsys.readouterr().err == "", "of short work nothing is said"
+        clock.advance(3_000_000)
         report(0.5, "half of it")
         report(1.0, "")
     assert capsys.readouterr().err.splitlines() == ["lab: 50 % done, half of it", "lab: 100 % done"]

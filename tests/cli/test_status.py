@@ -160,8 +160,11 @@ def test_a_source_has_come_as_far_as_the_lane_in_which_it_has_not_finished() -> 
 
 
 def test_results_are_behind_the_clock_as_long_as_the_query_runs(checkpoint: Path) -> None:
-    Channel.of(str(checkpoint)).tell_reached({"out": 88 * SECOND})
-    command = ["status", str(checkpoint)]
+    channel, command = Channel.of(str(checkpoint)), ["status", str(checkpoint)]
+    channel.tell_reached({"out": 88 * SECOND})
+    shown = runner.invoke(app, command, env={"COLUMNS": "400"}).stdout
+    assert "results have come to 1970-01-01 00:01:28." in shown, "which says more than 56 years"
+    channel.tell_reached({"out": RealClock().now() - 88 * SECOND})
     shown = runner.invoke(app, command, env={"COLUMNS": "400"}).stdout
     assert "behind the clock." in shown
     Hints(f"{checkpoint}/interpunct").tell_query(QueryVitals(7, 100 * SECOND, 0.25, False))

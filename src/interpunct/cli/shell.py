@@ -17,6 +17,9 @@ from typer.core import TyperGroup
 
 from interpunct.lab.isolated import Report
 from interpunct.model.errors import InterpunctError
+from interpunct.progress.clock import Clock, RealClock
+
+SHORT = 2_000_000  # µs of work that shows no progress in lines
 
 
 class Commands(TyperGroup):
@@ -49,10 +52,11 @@ def _told(error: Exception) -> str:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Report]:
-    """A bar on stderr where someone can see it move, else a line with each tenth of the work."""
-    console = Console(stderr=True)
-    tenths = -1
+def progress(title: str, clock: Clock | None = None) -> Iterator[Report]:
+    """A bar on stderr where someone can see it move, else a line with each tenth of the work, of
+    work that takes longer than one cares to be told of."""
+    console, clock = Console(stderr=True), clock or RealClock()
+    tenths, began = -1, clock.now()
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -68,7 +72,8 @@ def progress(title: str) -> Iterator[Report]:
         def report(done: float, doing: str) -> None:
             nonlocal tenths
             bar.update(task, completed=done, description=f"{title}: {doing}" if doing else title)
-            if not console.is_terminal and int(10 * done) > tenths:
+            unseen = not console.is_terminal and clock.now() - began > SHORT
+            if unseen and int(10 * done) > tenths:
                 tenths = int(10 * done)
                 said = f"{title}: {10 * tenths} % done"
                 console.print(f"{said}, {doing}" if doing else said, soft_wrap=True)

@@ -31,7 +31,7 @@ from interpunct.engine.vitals import Logged, QueryVitals, Snapshot
 from interpunct.model.durations import format_duration
 from interpunct.model.schema import END_OF_TIME, LAST_YEAR, START_OF_TIME
 
-SECOND = 1_000_000  # µs
+SECOND, DAY = 1_000_000, 86_400_000_000  # µs
 WIDE = 10_000  # wider than any table
 WORDS = ("which is", "which was")  # columns whose text may go on in the next line
 
@@ -82,7 +82,7 @@ def status(
 def _show(snapshot: Snapshot, console: Console) -> None:
     """For people."""
     if snapshot.query is not None:
-        console.print(_batches(snapshot.query, snapshot.lag), soft_wrap=True)
+        console.print(_batches(snapshot.query, snapshot.at, snapshot.lag), soft_wrap=True)
     elif snapshot.logged is not None:
         console.print(_by_checkpoint(snapshot.logged, snapshot.vitals.heard), soft_wrap=True)
     if snapshot.vitals.sources:
@@ -103,7 +103,7 @@ def _show(snapshot: Snapshot, console: Console) -> None:
             console.print("What operators hold they keep for tuples that are still to come.")
 
 
-def _batches(query: QueryVitals, lag: int | None) -> str:
+def _batches(query: QueryVitals, now: int, lag: int | None) -> str:
     runs = "runs:" if query.running else "has ended:"
     if query.starting and query.since is not None:
         runs = f"was started again at {_time(query.since)} and is in its first batch since: before,"
@@ -113,8 +113,10 @@ def _batches(query: QueryVitals, lag: int | None) -> str:
         f"The query {runs} {_counted(query.batches)}, the last that is done began at "
         f"{_time(query.began)} and took {query.seconds:g} s"
     )
-    if lag is not None:
+    if lag is not None and lag < DAY:
         text += f"; results are {format_duration(lag // 1000 * 1000)} behind the clock"
+    elif lag is not None:  # most likely a recording
+        text += f"; results have come to {_time(now - lag)}"
     return f"{text}."
 
 
