@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import interpunct as ip
 from interpunct.engine.lane import Facts, Lane, LaneBatch, exports_of
+from interpunct.flow.lane_key import LaneKey
 from interpunct.flow.planner import stages
 from interpunct.model.page import Page
 from interpunct.operators.state import DictState
@@ -63,13 +64,13 @@ def in_lanes(flow: ip.Flow, batches: list[dict[str, pl.DataFrame]]) -> list[tupl
     return rows
 
 
-def mine(frame: pl.DataFrame, keys: tuple[str, ...], lane: int) -> pl.DataFrame:
-    return frame.filter(pl.col(keys[0]) % LANES == lane) if keys else frame.filter(lane == 0)
+def mine(frame: pl.DataFrame, keys: tuple[LaneKey, ...], lane: int) -> pl.DataFrame:
+    return frame.filter(pl.col(keys[0].name) % LANES == lane) if keys else frame.filter(lane == 0)
 
 
 def test_pacers_reach_every_lane_and_need_no_key() -> None:
     cut = stages(two_keys("query").graph)
-    assert [{str(r): k for r, k in s.keys.items()} for s in cut] == [
+    assert [{str(r): tuple(map(str, k)) for r, k in s.keys.items()} for s in cut] == [
         {"S1": ("k",), "S2": ("k",), "S3": ()},
         {"S3": ("j",), "select_2": ("j",)},
     ]
