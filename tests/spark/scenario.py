@@ -50,8 +50,6 @@ def everything() -> ip.Flow:
               .join(loud, on="word", within="1s"))  # fmt: skip
     low, rest = a.split("v < 0.5")
     flow.sink("low", low)
-    halves = rest.with_columns(half="k % 2")
-    flow.sink("split_computed", halves.aggregate(by="half", every="5s", n="count(*)"))
     flow.sink("rest", rest)
     one, two = b.duplicate()
     flow.sink("one", one.where("v > 0.5"))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 import interpunct as ip
+from interpunct.engine.lane import through_prefix
+from interpunct.flow.lane_key import keyed
 from interpunct.model.errors import FlowError
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.timestamps import Bounds
@@ -111,6 +117,39 @@ def test_the_lane_of_a_key_never_changes() -> None:
     assert lane_of(frame, ["f"], 1000).to_list() == [0, 0, 275, 883, 903]
     assert lane_of(frame, ["i", "s", "b"], 1000).to_list() == [338, 782, 458, 706, 626]
     assert lane_of(frame, [], 1000).to_list() == [0] * 5
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda s: s.with_columns(g="k % 3"),
+        lambda s: s.where("v > 0.3").with_columns(h="k + j").select("ts", "v", g="h % 3"),
+        lambda s: s.with_columns(h=pl.col("k") % 5).where("h > 1").select("ts", "v", g="h"),
+        lambda s: s.with_columns(k="k % 3").select("ts", "v", g="k"),
+        lambda s: s.split("v > 0.5")[0].select("ts", "k", w="v").with_columns(g="k % 3"),
+    ],
+)
+def test_a_tuple_has_one_lane_before_and_behind_what_computes_its_key(
+    way: Callable[[ip.FlowStream], ip.FlowStream],
+) -> None:
+    flow = ip.Flow("computed")
+    rows = flow.source("rows", "k bigint, j bigint, ts timestamp, v double", ip.external("ts"))
+    flow.sink("out", way(rows).aggregate(by="g", rows=9, slide=3, n="count(*)"))
+    (target,) = Program.of(flow.graph, 7).targets("rows")
+    assert target.keys
+    random = np.random.default_rng(1)
+    sent = pl.DataFrame(
+        {"k": random.integers(0, 9, 60), "j": random.integers(0, 9, 60), "v": random.random(60)}
+    ).with_columns(ts=pl.lit(datetime(2026, 1, 1, tzinfo=UTC)).cast(pl.Datetime("us", "UTC")))
+    lanes = lane_of(*keyed(flow.graph, target.keys, sent), 7)
+    assert lanes.n_unique() > 1
+    entered = 0
+    for number in range(60):
+        tuples = through_prefix(flow.graph, target.prefix, sent[number], Counter())
+        own = lane_of(*keyed(flow.graph, target.entry_keys, tuples), 7)
+        assert own.to_list() == lanes[number : number + 1].to_list()[: tuples.height]
+        entered += tuples.height
+    assert entered > 20
 
 
 def test_the_clock_ticks_once_at_the_start_and_then_only_when_asked(tmp_path: Path) -> None:
