@@ -198,7 +198,7 @@ def throughput(
         int, typer.Option("--batches", min=2, help="Of a turn, the first half to warm up.")
     ] = 10,
     turns: Annotated[
-        int, typer.Option("--turns", min=1, help="Of each way, after one to warm up.")
+        int, typer.Option("--turns", min=1, help="Of each way, after three to warm up.")
     ] = 2,
     shapes: Annotated[
         list[Shape] | None, typer.Option("--shape", help="Only this job; may be given again.")
@@ -208,7 +208,7 @@ def throughput(
 ) -> None:
     """Rows per second on Spark of averages, a union, a join: a flow, native, a pass-through.
 
-    The ways take turns over the same recordings; about twenty minutes with the defaults.
+    The ways take turns over the same recordings; about forty minutes with the defaults.
 
     Example: interpunct lab throughput --shape coarse --rows 1000000 --json
     """

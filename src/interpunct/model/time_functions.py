@@ -27,7 +27,7 @@ _TRUNCATIONS = {
     "MILLISECOND": "1ms",
     "MICROSECOND": "1us",
 }
-# The words of EXTRACT and DATE_PART; with those for them of PostgreSQL, as Spark has them.
+# The parts that EXTRACT and DATE_PART take, each with Spark's other words for it.
 _PARTS = {
     "YEAR": "YEARS Y YR YRS", "QUARTER": "QTR", "MONTH": "MONTHS MON MONS", "WEEK": "WEEKS W",
     "DAY": "DAYS D", "DAYOFWEEK": "DOW", "DAYOFWEEK_ISO": "DOW_ISO", "DOY": "",
