@@ -304,6 +304,29 @@ def test_columns_and_fields_of_any_name_pass_as_they_are(
     assert all(row[1] == (n, n, n) and row[2] == [row[1]] for *row, n in rows)
 
 
+@pytest.mark.parametrize("hold", [False, True])
+def test_plain_values_pass_as_they_are(
+    spark: SparkSession, feeds: tuple[Path, Path], tmp_path: Path, hold: bool
+) -> None:
+    """They leave as rows, which Spark reads without another pass through Python."""
+    n = F.col("n")
+    kinds = ["tinyint", "smallint", "int", "float", "double", "string", "binary"]
+    small = n % 100
+    values = [small.cast("string").cast(k).alias(f"a {k}") for k in kinds]
+    values += [(n % 3 == 0).alias("a boolean")]
+    values += [F.date_add(F.lit("1969-12-30"), n.cast("int") % 5).alias("a`date")]
+    values += [F.timestamp_micros(n - 2).alias("moment"), F.lit(None).cast("int").alias("none")]
+    values += [F.when(n % 2 == 0, "even\0").alias("some")]
+    oddly, b = (read(spark, folder) for folder in feeds)
+    wanted = oddly.select("ts", "n", *values)
+    both = ip.synchronize(wanted, b, time="ts", bounds=BOUNDS, hold=hold)
+    assert both[0].schema.simpleString() == wanted.schema.simpleString()
+    passed = [F.col(f"`{name.replace('`', '``')}`") for name in both[0].columns[2:]]
+    rows = run(both[0].select(F.struct(*passed), F.struct(*values)), tmp_path / "check").rows
+    assert len(rows) > 5
+    assert all(tuple(found) == tuple(given) for found, given in rows)
+
+
 def test_importing_the_package_needs_no_spark() -> None:
     check = "import sys, interpunct; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

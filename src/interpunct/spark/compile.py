@@ -56,12 +56,12 @@ def compiled(
         ends = stage.number == last
         processor = LaneProcessor(program, stage.number, last=ends)
         rows = timed.groupBy("lane").transformWithStateInPandas(
-            processor, _leaving_columns(program) if ends else WIRE, "append", "none"
+            processor, leaving_columns(program) if ends else WIRE, "append", "none"
         )
     return rows
 
 
-def _leaving_columns(program: Program) -> StructType:
+def leaving_columns(program: Program) -> StructType:
     """Pages and notes, and the columns of the sink whose tuples leave as rows, if there is one."""
     tuples = StructType() if program.direct is None else spark_schema(program.direct[1])
     return with_rows(tuples)

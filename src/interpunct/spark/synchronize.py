@@ -45,15 +45,23 @@ from interpunct.model.page import Page
 from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, START_OF_TIME, Schema
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.timestamps import UNSAID, Bounds, external
-from interpunct.spark.compile import batch_time, ingested, late_rows, unpacked
+from interpunct.spark.compile import (
+    batch_time,
+    ingested,
+    late_rows,
+    leaving_columns,
+    unpacked,
+)
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.rows import arrow_schema, column, ddl_of, to_batches
 from interpunct.spark.session import check_session
 from interpunct.spark.synchronizing import HELD, SOURCE, Synchronizing
-from interpunct.spark.wire import BEAT, LATE, LEAVING, SINK, Note
+from interpunct.spark.wire import BEAT, LATE, SINK, Note, row_column
 
 _WATERMARKED = "spark.watermarkDelayMs"  # what Spark writes into a time column's metadata
 _RELEASED = "released"
+_NOTED_BEAT = f'["{BEAT}'  # how the note of a heartbeat begins
+_GREATEST = f"$[{Note._fields.index('greatest')}]"  # where a note has it
 MILLISECOND = 1_000  # microseconds
 
 
@@ -169,29 +177,48 @@ class _Branch:
         mine = F.when(F.col("stage") == self.program.number, F.col("load")).alias("load")
         rows = shuffled.select("lane", F.lit(0).alias("stage"), mine, batch_time().alias("now"))
         return rows.groupBy("lane").transformWithStateInPandas(
-            LaneProcessor(self.program, 0, last=True), LEAVING, "append", "none"
-        )
+            LaneProcessor(self.program, 0, last=True),
+            leaving_columns(self.program), "append", "none",
+        )  # fmt: skip
 
     def released(self, leaving: DataFrame) -> DataFrame:
         """The rows, with the heartbeat as their watermark. Late ones are counted among the query's
         observed metrics, whether or not somebody reads them."""
         unique = uuid.uuid4().hex[:8]  # no two observations of a session may share a name
         mark = _fresh("punctuation", self.frame.columns)
-        target = StructType([StructField(f.name, f.dataType) for f in self.frame.schema])
-        marked = StructType([*target, StructField(mark, BooleanType())])
-        release = _Release(self.time, self.skew, arrow_schema(marked))
-        stream = F.col("stream")
         counted = leaving.observe(f"{self.called} late {unique}", late_rows())
-        wanted = (stream == f"{SINK}{_RELEASED}") | stream.startswith(f'["{BEAT}')
-        rows = counted.filter(wanted).mapInArrow(release, marked)
+        marked = self._rows if self.program.direct is not None else self._unpacked
         milliseconds = -(-self.skew // 1000)  # Spark counts in these; rounded up it drops nothing
         seen = F.max(F.when(~column(mark), column(self.time))).alias("greatest")
         return (
-            rows.withWatermark(self.time, f"{milliseconds} milliseconds")
+            marked(counted, mark)
+            .withWatermark(self.time, f"{milliseconds} milliseconds")
             .observe(f"{self.called} {unique}", seen)
             .filter(~column(mark))
             .drop(mark)
         )
+
+    def _rows(self, leaving: DataFrame, mark: str) -> DataFrame:
+        """Tuples that left as rows, and a punctuation row for each heartbeat, marked."""
+        stream = F.col("stream")
+        is_row, is_beat = stream.isNull(), stream.startswith(_NOTED_BEAT)
+        reached = F.get_json_object(stream, _GREATEST).cast("long")
+        first, last = (F.lit(year - self.skew) for year in (FIRST_YEAR, LAST_YEAR))
+        date = F.timestamp_micros(F.least(F.greatest(reached, first), last) + self.skew)
+        columns = {name: column(row_column(name)) for name in self.schema.names}
+        columns[self.time] = F.when(is_row, columns[self.time]).otherwise(date)
+        return leaving.filter(is_row | (is_beat & (reached > START_OF_TIME))).select(
+            *(value.alias(name) for name, value in columns.items()), stream.isNotNull().alias(mark)
+        )
+
+    def _unpacked(self, leaving: DataFrame, mark: str) -> DataFrame:
+        """The same where tuples left in pages, as those with nested values do."""
+        stream = F.col("stream")
+        target = StructType([StructField(f.name, f.dataType) for f in self.frame.schema])
+        marked = StructType([*target, StructField(mark, BooleanType())])
+        release = _Release(self.time, self.skew, arrow_schema(marked))
+        wanted = (stream == f"{SINK}{_RELEASED}") | stream.startswith(_NOTED_BEAT)
+        return leaving.filter(wanted).mapInArrow(release, marked)
 
     def late(self, leaving: DataFrame) -> DataFrame:
         """The late rows."""

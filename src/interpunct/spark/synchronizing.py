@@ -53,11 +53,6 @@ class Synchronizing(Program):
         return "synchronize"
 
     @property
-    def direct(self) -> None:
-        """Rows leave in pages: heartbeats have to become rows beside them."""
-        return None
-
-    @property
     def _source(self) -> SourceNode:
         (source,) = self.graph.sources
         return source
