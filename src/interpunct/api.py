@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,17 +161,21 @@ def synchronize(
     lanes: int = 2,
     hold: bool | None = None,
     names: Sequence[str] | None = None,
+    future: str | timedelta | int | None = None,
 ) -> Synchronized:
     """Streaming DataFrames with one watermark for all: a quiet one does not stop the others.
 
     `bounds.skew` says how far a row may come behind the greatest time seen on any of them; rows
     behind that are in `.late`, where the streams have their `names`. ``readings, alerts =
     ip.synchronize(a, b, time="ts", bounds=ip.bounds(skew="30s"))``; or leave it to be learned:
-    ``bounds=ip.adaptive()``.
+    ``bounds=ip.adaptive()``. A row dated more than `future` after the clock, ``future="1h"``, does
+    not move time.
     """
     from interpunct.spark.synchronize import synchronize
 
-    return synchronize(*frames, time=time, bounds=bounds, lanes=lanes, hold=hold, names=names)
+    return synchronize(
+        *frames, time=time, bounds=bounds, lanes=lanes, hold=hold, names=names, future=future
+    )
 
 
 def lmerge(

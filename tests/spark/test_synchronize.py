@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import interpunct as ip
-from interpunct.model.errors import FeedError, FlowError, SchemaError
+from interpunct.model.errors import ExpressionError, FeedError, FlowError, SchemaError
 from interpunct.progress.timestamps import Bounds
 from interpunct.spark.synchronize import Synchronized
 from tests.spark.streams import SECOND, T0, Delivered, frame, read, run, steady, write
@@ -124,6 +124,30 @@ def test_duplicates_within_the_skew_are_removed_and_their_state_goes(
     kept = [s["numRowsTotal"] for p in delivered.progress for s in p["stateOperators"]
             if s["operatorName"] == "dedupeWithinWatermark"]  # fmt: skip
     assert kept[-1] < sum(f.height for f in A)
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_a_row_dated_far_ahead_of_the_clock_moves_no_time(
+    spark: SparkSession, tmp_path: Path, hold: bool
+) -> None:
+    """With its row in the year 2100 `a` would make everything after it late."""
+    wild = frame([4_102_444_800 * SECOND], first=900)
+    a = write(tmp_path / "a", [A[0], pl.concat([A[1], wild]), *A[2:], frame([CLOSING], first=999)])
+    b = write(tmp_path / "b", B)
+    left, right = (read(spark, folder).withColumnRenamed("n", "a.n") for folder in (a, b))
+    passed = ip.synchronize(left, right, time="ts", bounds=BOUNDS, hold=hold, future="1h")
+    named = [rows.withColumnsRenamed({"a.n": "n", "ts": "at"}) for rows in passed]
+    kept = [
+        rows.filter("at IS NOT NULL AND n >= 0").withColumnRenamed("at", "ts") for rows in named
+    ]
+    delivered = run(windows(*kept), tmp_path / "check")
+    assert [r for r in delivered.rows if closing(r[0])] == expected_windows()
+    assert all(n > 0 for n in delivered.counts()[QUIET:-1])
+    assert delivered.dropped == 0
+    assert delivered.late == {"stream_0": 0, "stream_1": 0}
+    outer = run(joined(*kept, "left_outer"), tmp_path / "joined")
+    assert outer.rows == expected_join("left_outer")
+    assert outer.dropped == 0
 
 
 def disordered(seed: int) -> list[pl.DataFrame]:
@@ -269,6 +293,10 @@ def test_what_cannot_be_synchronized_is_refused_with_a_fix(
         ip.synchronize(a, b, time=F.col("ts"), bounds=BOUNDS)  # type: ignore[arg-type]
     with pytest.raises(FlowError, match=r"got '2s'. ip.bounds\(skew="):
         ip.synchronize(a, b, time="ts", bounds="2s")  # type: ignore[arg-type]
+    with pytest.raises(ExpressionError, match=r"synchronize\(future=…\).*got 'soon'"):
+        ip.synchronize(a, b, time="ts", bounds=BOUNDS, future="soon")
+    with pytest.raises(ExpressionError, match=r"DataFrame 0: .* counts microseconds. Write '5s'"):
+        ip.synchronize(a, b, time="ts", bounds=BOUNDS, future=5)
     with pytest.raises(FlowError, match=r"got 2 microseconds. .* skew='2s'\?"):
         ip.synchronize(a, b, time="ts", bounds=ip.bounds(skew=2))
     for wrong in ("ab", ("a",), ("a", "a"), ("a", "b", "c")):

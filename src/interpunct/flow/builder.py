@@ -112,11 +112,13 @@ class FlowBuilder:
             for told in ("skew", "delay"):
                 ticks = getattr(spec.bounds, told)
                 refuse_bare(ticks, raw.with_time(spec.attribute), f"{where}, {told}")
-        if spec.future is not None and raw[str(spec.attribute)].dtype.is_integer():
-            raise SchemaError.wrong_type(
-                f"{where}, future=…", str(spec.attribute), "a timestamp, to compare with the clock",
-                raw[str(spec.attribute)].type,
-            )  # fmt: skip
+        if spec.future is not None:
+            if raw[str(spec.attribute)].dtype.is_integer():
+                raise SchemaError.wrong_type(
+                    f"{where}, future=…", str(spec.attribute),
+                    "a timestamp, to compare with the clock", raw[str(spec.attribute)].type,
+                )  # fmt: skip
+            refuse_bare(spec.future, raw.with_time(spec.attribute), f"{where}, future")
         if spec.kind is TimeKind.INTERNAL and str(spec.attribute) in raw:
             raise SchemaError(
                 where, "a new name for the time the system adds", repr(spec.attribute),

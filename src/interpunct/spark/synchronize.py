@@ -20,6 +20,10 @@ held      Rows wait in their lane until the heartbeat covers them; the delay is 
 
 Either way a row released in a batch is above the heartbeat of the batch before, which is the
 watermark that Spark compares it with: Spark never drops one.
+
+A row dated too far ahead of the clock must not move Spark's watermark when it passes. Then that is
+taken of a column of its own, in which such a row has no say, and the time column is marked as the
+one that Spark is to compare with it.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import reduce
 from typing import Any, Self
 
@@ -38,7 +43,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from interpunct.flow.builder import FlowBuilder
-from interpunct.model.errors import FeedError, FlowError, SchemaError, levels_to_the_user
+from interpunct.model.durations import duration
+from interpunct.model.errors import (
+    ExpressionError,
+    FeedError,
+    FlowError,
+    SchemaError,
+    levels_to_the_user,
+)
 from interpunct.model.late import SOURCE as STREAM
 from interpunct.model.late import late_schema
 from interpunct.model.page import Page
@@ -115,13 +127,15 @@ def synchronize(
     lanes: int = 2,
     hold: bool | None = None,
     names: Sequence[str] | None = None,
+    future: str | timedelta | int | None = None,
 ) -> Synchronized:
     """One DataFrame per input with the same columns and a watermark that all inputs move.
 
     `bounds.skew` (δ) says that no row of any stream comes δ or more behind the greatest timestamp
     seen before it on any of them. Rows that do are in `.late`, with the reason, and with what the
     stream is called in `names`. Where δ is learned it is the greatest of what each stream needs to
-    be as complete as was asked for.
+    be as complete as was asked for. A row dated more than `future` after the clock does not move
+    time.
     """
     if not frames:
         raise FlowError(
@@ -137,8 +151,9 @@ def synchronize(
             "Leave hold out, or give bounds(skew=…) without a delay.",
         )  # fmt: skip
     hold = waits if hold is None else hold
+    ahead = None if future is None else duration(future, "synchronize(future=…)")
     branches = [
-        _branch((number, len(frames)), name, frame, time, bounds, lanes, hold)
+        _branch((number, len(frames)), name, frame, time, bounds, lanes, hold, ahead)
         for number, (name, frame) in enumerate(zip(called, frames, strict=True))
     ]
     check_session(frames[0].sparkSession, lanes)
@@ -160,6 +175,7 @@ class _Branch:
     frame: DataFrame
     schema: Schema
     skew: int  # from the heartbeat to the greatest timestamp; 0 where rows are held
+    future: int | None  # how far after the clock a row that passes may be dated and still move time
     program: Synchronizing
 
     @property
@@ -188,14 +204,29 @@ class _Branch:
         mark = _fresh("punctuation", self.frame.columns)
         counted = leaving.observe(f"{self.called} late {unique}", late_rows())
         marked = self._rows if self.program.direct is not None else self._unpacked
-        milliseconds = -(-self.skew // 1000)  # Spark counts in these; rounded up it drops nothing
         seen = F.max(F.when(~column(mark), column(self.time))).alias("greatest")
         return (
-            marked(counted, mark)
-            .withWatermark(self.time, f"{milliseconds} milliseconds")
+            self._watermarked(marked(counted, mark), mark)
             .observe(f"{self.called} {unique}", seen)
             .filter(~column(mark))
             .drop(mark)
+        )
+
+    def _watermarked(self, rows: DataFrame, mark: str) -> DataFrame:
+        """With Spark's watermark, which rows dated too far ahead of the clock do not move;
+        punctuations speak of no such rows."""
+        milliseconds = -(-self.skew // 1000)  # Spark counts in these; rounded up it drops nothing
+        delay = f"{milliseconds} milliseconds"
+        if self.future is None:
+            return rows.withWatermark(self.time, delay)
+        moving, time = _fresh("moving", rows.columns), column(self.time)
+        believed = column(mark) | (F.unix_micros(time) <= batch_time() + self.future)
+        no_say = F.timestamp_micros(F.lit(FIRST_YEAR))
+        marked = time.alias(self.time, metadata={_WATERMARKED: milliseconds})
+        return (
+            rows.withColumn(moving, F.when(believed, time).otherwise(no_say))
+            .withWatermark(moving, delay)
+            .select(*(marked if name == self.time else column(name) for name in rows.columns))
         )
 
     def _rows(self, leaving: DataFrame, mark: str) -> DataFrame:
@@ -266,6 +297,7 @@ def _branch(
     bounds: Bounds | Adaptive,
     lanes: int,
     hold: bool,
+    future: int | None,
 ) -> _Branch:
     number, frames = place
     name = SOURCE.format(number)
@@ -304,13 +336,15 @@ def _branch(
     columns = ddl_of(frame.schema, where)
     flow = FlowBuilder("synchronize")
     try:
-        stream = flow.source(name, columns, time=external(time, bounds, ets="never"))
-    except SchemaError as error:
-        raise SchemaError(where, error.expected, error.got, error.fix) from error
+        timed = external(time, bounds, ets="never", future=future)
+        stream = flow.source(name, columns, time=timed)
+    except (SchemaError, ExpressionError) as error:
+        raise type(error)(where, error.expected, error.got, error.fix) from error
     flow.sink(_RELEASED, stream.sort(name=HELD) if hold else stream)
     program = replace(Synchronizing.of(flow.graph, lanes), number=number, streams=frames)
     skew = 0 if hold or isinstance(bounds, Adaptive) else bounds.skew
-    return _Branch(name, called, frame, stream.schema, skew, program)
+    ahead = None if hold else future  # no row that was held is ahead of the heartbeat
+    return _Branch(name, called, frame, stream.schema, skew, ahead, program)
 
 
 def _checked_bounds(bounds: Bounds | Adaptive | None) -> Bounds | Adaptive:
