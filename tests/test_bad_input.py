@@ -96,7 +96,7 @@ def test_unknown_time_attribute() -> None:
 def test_a_time_attribute_that_is_no_time() -> None:
     with pytest.raises(SchemaError) as error:
         ip.Flow("f").source("bids", SCHEMA, time=ip.external("price", ordered=True))
-    says(error, "time attribute", "timestamp", "double", "'price'")
+    says(error, "source 'bids', time attribute", "timestamp", "double", "'price'")
 
 
 def test_a_predicate_that_is_not_boolean() -> None:

@@ -105,8 +105,9 @@ def test_time_and_bounds_are_asked_for_by_the_words_to_write() -> None:
         given: Any = bounds
         refused(FlowError, lambda given=given: ip.external("ts", bounds=given),
                 f"Write bounds=ip.bounds(skew={bounds!r})")  # fmt: skip
-    with pytest.raises(TypeError, match="positional"):
-        ip.bounds("5s")  # type: ignore[misc]
+    refused(FlowError, lambda: ip.bounds("5s"), "skew=…, delay=… or both, got '5s' without a name")
+    refused(SchemaError, lambda: flow.source("a", ddl, time=ip.external("visitor")),
+            "source 'a', time attribute", "in attribute 'visitor', got string")  # fmt: skip
 
 
 def test_joins_feeds_and_sinks_that_are_called_wrongly() -> None:
@@ -136,3 +137,21 @@ def test_a_small_number_is_no_length_of_time_where_time_is_a_timestamp() -> None
     flow.sink("pairs", a.join(b, on="visitor", within=few))
     flow.sink("seconds", a.aggregate(every=5_000_000, n="count(*)"))
     assert ip.sql(ip.to_sql(flow), name="site").explain() == flow.explain()
+
+
+def test_streams_of_another_flow_are_refused_wherever_streams_are_read() -> None:
+    """A name is another stream there: what was read would be this flow's own."""
+    mine, other = ip.Flow("mine"), ip.Flow("other")
+    a, b = visits(mine, "visitor"), visits(other, "visitor")
+    reads: list[Callable[[], object]] = [
+        lambda: a.join(b, on="visitor", within=5),
+        lambda: a.pace(b, within=5),
+        lambda: a.union(b),
+        lambda: mine.merge(a, b),
+        lambda: mine.lmerge(a, b),
+        lambda: mine.sink("out", b),
+    ]
+    for read in reads:
+        refused(FlowError, read, "streams of flow 'mine', got one of 'other'. Build both in one")
+    strange: Any = "visits"
+    refused(FlowError, lambda: mine.sink("out", strange), "streams of flow 'mine', got a str")

@@ -156,7 +156,7 @@ def session(
 
 def synchronize(
     *frames: DataFrame,
-    time: str,
+    time: str | None = None,
     bounds: Bounds | Adaptive | None = None,
     lanes: int = 2,
     hold: bool | None = None,

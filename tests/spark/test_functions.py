@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from interpunct.model.expression import scalar
+from interpunct.model.schema import Schema
 from tests.model.expression_cases import (
     ARITHMETIC,
     CASTS,
@@ -79,3 +81,38 @@ def test_functions_give_what_spark_gives(rows: DataFrame) -> None:
             if not same(value, theirs) and not (value is None and refused(rows, text, row)):
                 wrong.append((text, row, value, theirs))
     assert not wrong
+
+
+def test_doubles_are_what_they_are_in_spark_to_the_last_digit(spark: SparkSession) -> None:
+    """Polars divides by the inverse of a number, rounds what is stored, and writes 1e+20."""
+    random = np.random.default_rng(7)
+    print("seed", 7)
+    values = [float(n) for n in range(-500, 500)] + [n / 1000 for n in range(0, 5000, 5)]
+    values += [round(v, 6) for v in random.normal(0, 1e4, 500)]
+    values += [round(v, 3) for v in random.normal(0, 1e10, 500)]
+    values += [0.0, -0.0, 1e7, 9999999.5, 0.001, 0.00099, 1e-5, 1e20, -1e300, 1e22, 12345678.0]
+    values += [math.nan, math.inf, -math.inf]
+    texts = [
+        "v / 49", "v / 10", "k / 7", "100 / v", "v % 49", "v % 0.1e0", "v % v", "7 % v",
+        "-7.5e0 % v", "pmod(v, 49)", "pmod(v, -0.1e0)", "try_divide(v, 7)", "floor(v / 49)",
+        "cast(k / 49 as int)",
+        "round(v, 1)", "round(v, 2)", "round(v, 3)", "bround(v, 2)", "round(v)", "round(v, -1)",
+        "round(k, -1)", "round(k, -2)", "cast(v as string)", "concat('v=', v)", "v || ''",
+        "cast(cast(k as float) / 8 as string)",
+    ]  # fmt: skip
+    frame = pl.DataFrame({"v": values, "k": range(-1000, len(values) - 1000)})
+    rows = spark.createDataFrame(frame.to_arrow()).coalesce(1).where("true")
+    before = spark.conf.get(ANSI)
+    spark.conf.set(ANSI, "false")
+    try:
+        found = rows.selectExpr(*(f"{text} as v{n}" for n, text in enumerate(texts))).collect()
+    finally:
+        spark.conf.set(ANSI, before)
+    schema = Schema.of("v double, k bigint")
+    for n, text in enumerate(texts):
+        ours = frame.select(scalar(text, schema, "test").polars.alias("v")).to_series()
+        pairs = zip(values, ours, (row[n] for row in found), strict=True)
+        bigint = 2.0**63 if "floor" in text else math.inf  # beyond it there is null
+        wrong = [p for p in pairs if repr(p[1]) != repr(p[2]) and not abs(p[0]) >= bigint]
+        wrong = [p for p in wrong if not (bigint < math.inf and math.isnan(p[0]))]
+        assert not wrong, (text, len(wrong), wrong[:5])

@@ -221,6 +221,21 @@ def test_what_is_written_and_accepted_is_listed_beside_the_zoom_until_its_end() 
     assert "¬[segment∉{3, 4, 5}" in page.note.text
 
 
+def test_what_other_programs_have_said_is_listed_as_long_as_it_holds() -> None:
+    flow, room, page = opened()
+    schema = flow.graph.nodes["map"].streams[0].schema
+    flow.others = [ip.Feedback.parse("¬[segment = 4]", schema)]
+    room.look()
+    page.update()
+    assert "from here" in page.note.text
+    assert "0</b> times; in force: " in page.note.text
+    assert "¬[segment=4]" in page.note.text
+    flow.others = []
+    room.look()
+    page.update()
+    assert "segment=4" not in page.note.text
+
+
 def test_why_feedback_was_refused_is_shown_until_the_next_thing_is_done() -> None:
     flow, room, page = opened()
     page.sink.value = "map"

@@ -24,6 +24,7 @@ class InProcess:
         self.clock = ip.ScriptedClock(1_000 * SECOND)
         self.engine = Engine(self.graph, self.clock, deliver={"map": self.view.show})
         self.turns = 0
+        self.others: list[ip.Feedback] = []  # said by other programs
 
     def turn(self, *, vehicles: bool = True) -> None:
         """Ten tuples of each segment from each source."""
@@ -51,6 +52,9 @@ class InProcess:
 
     def send(self, sink: str, feedback: str, lasting: Length | None) -> ip.Feedback:
         return self.engine.feedback(sink, feedback, lasting=lasting)
+
+    def in_force(self) -> dict[str, list[ip.Feedback]]:
+        return {"map": self.others}
 
 
 def merge(a: int, b: int, leader: str, status: str = "joined", why: str = "") -> MergeVitals:

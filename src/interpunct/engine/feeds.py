@@ -136,14 +136,14 @@ def _frame(item: Any, schema: Schema, arrival: str | None, where: str, first: in
     try:
         return Page.of_rows(schema, item, where=where, first=first).frame
     except InterpunctError as error:
-        raise FeedError(error.where, error.expected, error.got, error.fix) from error
+        raise FeedError(error.where, error.expected, error.got, error.fix) from None
 
 
 def _checked(schema: Schema, frame: pl.DataFrame, where: str) -> Page:
     try:
         return Page.checked(schema, frame, where)
     except InterpunctError as error:
-        raise FeedError(error.where, error.expected, error.got, error.fix) from error
+        raise FeedError(error.where, error.expected, error.got, error.fix) from None
 
 
 def _moments(frame: pl.DataFrame, arrival: str, where: str) -> pl.Series:

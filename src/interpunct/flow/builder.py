@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,9 +15,12 @@ from interpunct.flow.stream import FlowStream
 from interpunct.model.durations import duration, refuse_bare
 from interpunct.model.errors import FlowError, SchemaError
 from interpunct.model.schema import Schema, TimeKind
+from interpunct.operators.contract import Stream
 from interpunct.operators.lmerge_policy import MergePolicy
 from interpunct.progress.skew import BoundsMatrix, Skew
 from interpunct.progress.timestamps import UNSAID, Bounds, Ets, TimeSpec, latent
+
+Inputs = tuple[tuple[Ref, ...], tuple[Stream, ...]]  # what a node reads, and what that is
 
 
 class FlowBuilder:
@@ -106,19 +109,8 @@ class FlowBuilder:
             spec = replace(spec, bounds=self.skew.own(name) or UNSAID)
         if self.strict and spec.kind is TimeKind.EXTERNAL and spec.ets.mode != "never":
             spec = replace(spec, ets=Ets("proven"))
-        if spec.kind is TimeKind.EXTERNAL and str(spec.attribute) not in raw:
-            raise SchemaError.unknown_attribute(where, str(spec.attribute), raw.names)
-        if spec.kind is TimeKind.EXTERNAL and isinstance(spec.bounds, Bounds):
-            for told in ("skew", "delay"):
-                ticks = getattr(spec.bounds, told)
-                refuse_bare(ticks, raw.with_time(spec.attribute), f"{where}, {told}")
-        if spec.future is not None:
-            if raw[str(spec.attribute)].dtype.is_integer():
-                raise SchemaError.wrong_type(
-                    f"{where}, future=…", str(spec.attribute),
-                    "a timestamp, to compare with the clock", raw[str(spec.attribute)].type,
-                )  # fmt: skip
-            refuse_bare(spec.future, raw.with_time(spec.attribute), f"{where}, future")
+        if spec.kind is TimeKind.EXTERNAL:
+            _check_external(where, raw, spec)
         if spec.kind is TimeKind.INTERNAL and str(spec.attribute) in raw:
             raise SchemaError(
                 where, "a new name for the time the system adds", repr(spec.attribute),
@@ -132,16 +124,14 @@ class FlowBuilder:
     ) -> FlowStream:
         """One stream from several of one schema: in time order, or as they arrive."""
         name = self.fresh("union", name)
-        self._check_alike(f"union {name!r}", streams)
-        refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
+        refs, inputs = self._alike(f"union {name!r}", streams)
         self.add(UnionNode(name, refs, inputs, in_order))
         return FlowStream(self, Ref(name))
 
     def merge(self, *streams: FlowStream, name: str | None = None) -> FlowStream:
         """The order-preserving merge of streams that are ordered already."""
         name = self.fresh("merge", name)
-        self._check_alike(f"merge {name!r}", streams)
-        refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
+        refs, inputs = self._alike(f"merge {name!r}", streams)
         self.add(MergeNode(name, refs, inputs))
         return FlowStream(self, Ref(name))
 
@@ -161,9 +151,9 @@ class FlowBuilder:
         streams are told what they need not make any more, unless `feedback` is False.
         """
         name = self.fresh("lmerge", name)
+        self.inputs(f"lmerge {name!r}", streams)
         merged = tuple(s if revisable(s.schema) else s.events() for s in streams)
-        self._check_alike(f"lmerge {name!r}", merged)
-        refs, inputs = tuple(s.ref for s in merged), tuple(s.stream for s in merged)
+        refs, inputs = self._alike(f"lmerge {name!r}", merged)
         chosen = MergePolicy() if policy is None else policy
         if not isinstance(chosen, MergePolicy):
             chosen = MergePolicy(inserts=chosen)  # type: ignore[arg-type]
@@ -172,7 +162,22 @@ class FlowBuilder:
 
     def sink(self, name: str, stream: FlowStream) -> None:
         """Where a stream leaves."""
-        self.add(SinkNode(name, (stream.ref,), (stream.stream,)))
+        self.add(SinkNode(name, *self.inputs(f"sink {name!r}", (stream,))))
+
+    def inputs(self, where: str, streams: Sequence[FlowStream]) -> Inputs:
+        """What a node reads: streams of this flow. A name is another stream in another flow."""
+        for stream in streams:
+            if not isinstance(stream, FlowStream):
+                raise FlowError(
+                    where, f"streams of flow {self.name!r}", f"a {type(stream).__name__}",
+                    "Streams begin with flow.source(…); what they are fed is said when it starts.",
+                )  # fmt: skip
+            if stream.flow is not self:
+                raise FlowError(
+                    where, f"streams of flow {self.name!r}", f"one of {stream.flow.name!r}",
+                    "Build both in one flow.",
+                )  # fmt: skip
+        return tuple(s.ref for s in streams), tuple(s.stream for s in streams)
 
     def labels(self) -> dict[str, frozenset[str]]:
         """For each node, the sources whose heartbeats it waits for (Rᵢ of Heartbeats section 7)."""
@@ -183,16 +188,13 @@ class FlowBuilder:
         `labels`, for the heartbeats of which sources."""
         return explain(self.graph, self.labels() if labels else {})
 
-    def _check_alike(self, where: str, streams: tuple[FlowStream, ...]) -> None:
+    def _alike(self, where: str, streams: Sequence[FlowStream]) -> Inputs:
+        """What a node reads that needs several streams of one schema."""
+        inputs = self.inputs(where, streams)
         if len(streams) < 2:
             raise FlowError(where, "two or more streams", str(len(streams)), "Add another.")
         first = streams[0].schema
         for port, stream in enumerate(streams):
-            if stream.flow is not self:
-                raise FlowError(
-                    where, f"streams of flow {self.name!r}", f"one of {stream.flow.name!r}",
-                    "Build both in one flow.",
-                )  # fmt: skip
             other = stream.schema
             if (other.ddl, other.time) != (first.ddl, first.time):
                 raise FlowError(
@@ -200,3 +202,27 @@ class FlowBuilder:
                     f"({other.ddl}) with time {other.time}",
                     "Give them one shape first: stream.select('a', b='expression', …).",
                 )  # fmt: skip
+        return inputs
+
+
+def _check_external(where: str, raw: Schema, spec: TimeSpec) -> None:
+    """The time attribute of a source is there, is a time, and is bounded in its own measure."""
+    name = str(spec.attribute)
+    if name not in raw:
+        raise SchemaError.unknown_attribute(where, name, raw.names)
+    try:
+        timed = raw.with_time(name)
+    except SchemaError as error:
+        raise SchemaError(
+            f"{where}, {error.where}", error.expected, error.got, error.fix
+        ) from None  # fmt: skip
+    told = {"future": spec.future}
+    if isinstance(spec.bounds, Bounds):
+        told |= {"skew": spec.bounds.skew, "delay": spec.bounds.delay}
+    for said, ticks in told.items():
+        if ticks is not None:
+            refuse_bare(ticks, timed, f"{where}, {said}")
+    if spec.future is not None and raw[name].dtype.is_integer():
+        raise SchemaError.wrong_type(
+            f"{where}, future=…", name, "a timestamp, to compare with the clock", raw[name].type
+        )

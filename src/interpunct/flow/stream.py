@@ -235,15 +235,13 @@ class FlowStream:
         lengths = [within] * len(streams) if isinstance(within, Length) else list(within)
         if len(lengths) != len(streams):
             raise FlowError(
-                where,
-                f"one window for all or {len(streams)}",
-                f"{len(lengths)}",
+                where, f"one window for all or {len(streams)}", f"{len(lengths)}",
                 "Add or drop some.",
-            )
+            )  # fmt: skip
         windows = tuple(span(w, self.schema, where) for w in lengths)
         keys = (on,) if isinstance(on, str) else tuple(on)
         spec = JoinSpec(keys, windows, how)
-        refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
+        refs, inputs = self.flow.inputs(where, streams)
         return self._then(JoinNode(name, refs, inputs, spec, thrifty, impatient))
 
     def union(
@@ -307,7 +305,7 @@ class FlowStream:
         """
         name = self.flow.fresh("pace", name)
         streams = (self, *others)
-        refs, inputs = tuple(s.ref for s in streams), tuple(s.stream for s in streams)
+        refs, inputs = self.flow.inputs(f"pace {name!r}", streams)
         leaders = (on,) if isinstance(on, FlowStream) else on
         ports = None if leaders is None else tuple(_port(name, s.ref, refs) for s in leaders)
         tolerance = duration(within, f"pace {name!r}")

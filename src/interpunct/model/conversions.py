@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
+from interpunct.model.doubles import java_text, quotient
+
 TIMESTAMP = pl.Datetime("us", "UTC")
 _SECOND = 1_000_000
 
@@ -115,6 +117,10 @@ def _to_number(value: pl.Expr, source: pl.DataType, target: pl.DataType) -> pl.E
     return value.cast(target, strict=False)
 
 
+def _number_to_text(value: pl.Expr, source: pl.DataType, target: pl.DataType) -> pl.Expr:
+    return java_text(value) if source.is_float() else value.cast(target)
+
+
 _TRUTH = {
     **dict.fromkeys(("t", "true", "y", "yes", "1"), True),
     **dict.fromkeys(("f", "false", "n", "no", "0"), False),
@@ -161,8 +167,12 @@ def _number_to_time(value: pl.Expr, source: pl.DataType, target: pl.DataType) ->
 
 def _time_to_number(value: pl.Expr, source: pl.DataType, target: pl.DataType) -> pl.Expr:
     ticks = epoch(_time_to_time(value, source, TIMESTAMP))
-    seconds = ticks // _SECOND if target.is_integer() else ticks.cast(pl.Float64) / _SECOND
+    seconds = ticks // _SECOND if target.is_integer() else _in_seconds(ticks)
     return seconds.cast(target, strict=False)
+
+
+def _in_seconds(ticks: pl.Expr) -> pl.Expr:
+    return quotient(ticks.cast(pl.Float64), pl.lit(float(_SECOND)))
 
 
 def _time_to_text(value: pl.Expr, source: pl.DataType, _target: pl.DataType) -> pl.Expr:
@@ -186,7 +196,7 @@ _CASTS: dict[tuple[str, str], Cast] = {
     ("string", "time"): _text_to_time,
     ("string", "binary"): _plain,
     ("number", "number"): _to_number,
-    ("number", "string"): _plain,
+    ("number", "string"): _number_to_text,
     ("number", "boolean"): _number_to_boolean,
     ("number", "time"): _number_to_time,
     ("boolean", "number"): _boolean_to_number,

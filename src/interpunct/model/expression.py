@@ -169,11 +169,11 @@ def _parsed(text: str, where: str) -> exp.Expr:
         raise ExpressionError(
             where, "a SQL expression", f"{text!r}, unreadable at {at}: {token!r}",
             f"The parser said: {found.get('description', 'no expression')}",
-        ) from error  # fmt: skip
-    except sqlglot.errors.TokenError as error:
+        ) from None  # fmt: skip
+    except sqlglot.errors.TokenError:
         raise ExpressionError(
             where, "a SQL expression", repr(text), "Close the quote or comment that is open."
-        ) from error
+        ) from None
 
 
 # Polars expressions: examined, because feedback needs to know what they read -----------------
@@ -234,8 +234,8 @@ def _carried(built: pl.Expr, schema: Schema, where: str, text: str) -> tuple[pl.
         target = pl.Datetime("us", None if dtype.time_zone is None else "UTC")
     try:
         ddl_type(target)
-    except SchemaError as error:
-        raise SchemaError.wrong_type(where, text, "a type Spark has", str(dtype)) from error
+    except SchemaError:
+        raise SchemaError.wrong_type(where, text, "a type Spark has", str(dtype)) from None
     return (built if target == dtype else built.cast(target)), target
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import polars as pl
 from sqlglot import exp
 
+from interpunct.model.doubles import Rounding, quotient, rounded
 from interpunct.model.errors import ExpressionError
 from interpunct.model.regex import REGEX
-from interpunct.model.scope import Builder, Scope
+from interpunct.model.scope import Builder, Scope, Term
 from interpunct.model.syntax import SYNTAX, remainder
 from interpunct.model.text_functions import TEXT
 from interpunct.model.time_functions import TIME, TIME_NAMED
@@ -38,7 +39,7 @@ def _log(scope: Scope, node: exp.Log) -> pl.Expr:
     value = scope.of(node.expression, "number").cast(pl.Float64)
     if isinstance(node.this, exp.Literal):  # exact at powers of a known base
         return pl.when(value > 0).then(value.log(float(node.this.name)))
-    return _logarithm(value) / _logarithm(base)
+    return quotient(_logarithm(value), _logarithm(base))
 
 
 def _power(scope: Scope, node: exp.Pow) -> pl.Expr:
@@ -61,14 +62,32 @@ def _whole(compute: Callable[[pl.Expr], pl.Expr]) -> Builder:
 
 
 def _round(scope: Scope, node: exp.Round) -> pl.Expr:
-    digits = node.args.get("decimals")
-    places = "0" if digits is None else scope.constant(digits, node)
-    return scope.of(node.this, "number").round(int(places), mode="half_away_from_zero")
+    return _to_places(scope, node.this, node.args.get("decimals"), "half_away_from_zero")
 
 
-def _round_to_even(scope: Scope, value: exp.Expr, *digits: exp.Expr) -> pl.Expr:
-    places = scope.constant(digits[0], value) if digits else "0"
-    return scope.of(value, "number").round(int(places), mode="half_to_even")
+def _round_to_even(scope: Scope, value: exp.Expr, digits: exp.Expr | None = None) -> pl.Expr:
+    return _to_places(scope, value, digits, "half_to_even")
+
+
+def _to_places(scope: Scope, node: exp.Expr, digits: exp.Expr | None, mode: Rounding) -> pl.Expr:
+    """So many digits behind the point; of a negative number, zeros before it."""
+    value, term = scope.of(node, "number"), scope.term(node)
+    sign, literal = (-1, digits.this) if isinstance(digits, exp.Neg) else (1, digits)
+    places = 0 if literal is None else sign * int(scope.constant(literal, node))
+    if term.dtype.is_float():
+        return rounded(value.cast(pl.Float64), places, mode).cast(term.dtype)
+    if places >= 0 or term.kind == "null":
+        return value.round(max(places, 0), mode=mode)
+    if not term.dtype.is_integer() or mode == "half_to_even":
+        raise ExpressionError(
+            scope.where, "a double or a whole number to be rounded before the point",
+            f"{node.sql('spark')} {term.dtype}", "Round cast(… as double).",
+        )  # fmt: skip
+    unit: int = 10 ** min(-places, 18)
+    whole = value.cast(pl.Int64)
+    return (whole.sign() * ((whole.abs() + unit // 2) // unit * unit)).cast(
+        term.dtype, strict=False
+    )
 
 
 def _quotient(scope: Scope, node: exp.IntDiv) -> pl.Expr:
@@ -76,8 +95,8 @@ def _quotient(scope: Scope, node: exp.IntDiv) -> pl.Expr:
     left, right = scope.numbers(node)
     if not left.dtype.is_integer():
         raise scope.wrong_type(node, "whole numbers", [left])
-    dividend, divisor = left.polars.cast(pl.Int64), right.polars.cast(pl.Int64)
-    return (dividend - remainder(dividend, divisor)) // divisor
+    dividend, divisor = (Term(t.node, t.polars.cast(pl.Int64), pl.Int64()) for t in (left, right))
+    return (dividend.polars - remainder(dividend, divisor)) // divisor.polars
 
 
 def _unless_nan(scope: Scope, node: exp.Nanvl) -> pl.Expr:
@@ -102,8 +121,9 @@ def _positive_remainder(scope: Scope, *operands: exp.Expr) -> pl.Expr:
     """PMOD: a remainder below nothing is made up for by the divisor."""
     pair = exp.Mod(this=operands[0], expression=operands[1])
     left, right = scope.numbers(pair)
-    rest = remainder(left.polars, right.polars)
-    return pl.when(rest < 0).then(remainder(rest + right.polars, right.polars)).otherwise(rest)
+    rest = remainder(left, right)
+    above = Term(pair, rest + right.polars, right.dtype)
+    return pl.when(rest < 0).then(remainder(above, right)).otherwise(rest)
 
 
 # Bits ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from enum import Enum
 
 import polars as pl
 
+from interpunct.model.doubles import quotient
 from interpunct.model.schema import FIRST_YEAR, LAST_YEAR, Attribute, Schema
 
 LATE = "late:"  # what the late output of a node is called beside the sinks: `late:cars`
@@ -65,8 +66,7 @@ def late_rows(
     lateness = pl.lit(None, pl.Int64) if missed is None else behind - schema.ticks_expr()
     stamped = _timestamp(schema)
     if stamped is not None:
-        # By a column: Polars multiplies by the inverse of a number, and ends a bit beside 5e-06.
-        lateness = lateness / pl.lit(pl.repeat(_SECOND, frame.height, eager=True))
+        lateness = quotient(lateness, pl.lit(float(_SECOND)))
         behind = behind.clip(FIRST_YEAR, LAST_YEAR).cast(stamped.dtype)
     return frame.select(
         *schema.names,

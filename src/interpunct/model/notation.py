@@ -210,12 +210,12 @@ class _Parser:
                 self._unexpected(f"a value for attribute {attribute.name!r}")
         try:
             value = canonical(value, attribute)
-        except SchemaError as error:
+        except SchemaError:
             expected = f"{attribute.type} for attribute {attribute.name!r}"
             try:
                 self._fail(expected, token.text, token.at)
             except PatternError as located:
-                raise located from error
+                raise located from None
         self.next += 1
         return value
 

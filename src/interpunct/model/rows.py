@@ -32,9 +32,9 @@ def framed(rows: Sequence[Row], schema: Schema, where: str, first: int = 0) -> p
         frame = _framed(rows, schema)
     except _UNFIT as error:
         for found in numbered.misfits(rows):
-            raise found from error
+            raise found from None
         reason = str(error).splitlines()[0]
-        raise PageError(where, f"rows of ({schema.ddl})", reason, _FIX) from error
+        raise PageError(where, f"rows of ({schema.ddl})", reason, _FIX) from None
     numbered.refuse_fractions(rows)
     return frame
 

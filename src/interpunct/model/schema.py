@@ -106,12 +106,12 @@ class Schema:
                 raise SchemaError(
                     f"{within}attribute {word.attribute!r}", f"one of the types {', '.join(TYPES)}",
                     repr(word.text), advice(word.text, TYPES, "Write one of them."),
-                ) from error  # fmt: skip
+                ) from None  # fmt: skip
             raise SchemaError(
                 where or "schema", "Spark DDL such as 'id bigint, ts timestamp'", repr(ddl),
                 "Names of other than letters and digits go in backticks, `user id` int; check the "
                 f"types. The parser said: {str(error).partition(' Line ')[0]}",
-            ) from error  # fmt: skip
+            ) from None  # fmt: skip
         columns = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
         if not columns:
             raise SchemaError(where or "schema", "at least one attribute", repr(ddl), "Name one.")
@@ -310,8 +310,8 @@ def coerce(value: Any, attribute: Attribute, where: str) -> Any:
         return None
     try:
         return _converted(value, attribute.dtype)
-    except (ValueError, OverflowError, TypeError) as error:
-        raise SchemaError.wrong_type(where, attribute.name, attribute.type, repr(value)) from error
+    except (ValueError, OverflowError, TypeError):
+        raise SchemaError.wrong_type(where, attribute.name, attribute.type, repr(value)) from None
 
 
 def _converted(value: Any, dtype: pl.DataType) -> Any:

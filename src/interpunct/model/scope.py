@@ -147,7 +147,7 @@ def evaluated_type(built: pl.Expr, schema: Schema, where: str, text: str) -> pl.
         return schema.empty().select(built.alias("value")).to_series().dtype
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
-        raise SchemaError.wrong_type(where, text, "operands that fit", reason) from error
+        raise SchemaError.wrong_type(where, text, "operands that fit", reason) from None
 
 
 def type_name(dtype: pl.DataType) -> str:

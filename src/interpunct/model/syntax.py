@@ -17,6 +17,7 @@ import polars as pl
 from sqlglot import exp
 
 from interpunct.model.conversions import TIMESTAMP
+from interpunct.model.doubles import float_remainder, quotient
 from interpunct.model.durations import duration
 from interpunct.model.errors import ExpressionError, SchemaError
 from interpunct.model.schema import parse_type
@@ -128,17 +129,19 @@ def _divide(scope: Scope, node: exp.Binary) -> pl.Expr:
     divisor = _nonzero(right.polars)
     if isinstance(left.dtype, pl.Decimal):
         return left.polars.cast(pl.Decimal(38, max(6, left.dtype.scale)), strict=False) / divisor
-    return left.polars.cast(pl.Float64) / divisor.cast(pl.Float64)
+    return quotient(left.polars.cast(pl.Float64), divisor.cast(pl.Float64))
 
 
 def _remainder(scope: Scope, node: exp.Mod) -> pl.Expr:
-    left, right = scope.numbers(node)
-    return remainder(left.polars, right.polars)
+    return remainder(*scope.numbers(node))
 
 
-def remainder(left: pl.Expr, right: pl.Expr) -> pl.Expr:
+def remainder(left: Term, right: Term) -> pl.Expr:
     """With the sign of the dividend, as in Java; Polars follows the divisor."""
-    return left.sign() * (left.abs() % _nonzero(right).abs())
+    dividend, divisor = left.polars, _nonzero(right.polars)
+    if left.dtype.is_float():
+        return float_remainder(dividend, divisor, left.dtype)
+    return dividend.sign() * (dividend.abs() % divisor.abs())
 
 
 def _nonzero(divisor: pl.Expr) -> pl.Expr:

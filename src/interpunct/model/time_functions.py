@@ -11,6 +11,7 @@ import polars as pl
 from sqlglot import exp
 
 from interpunct.model.conversions import TIMESTAMP, epoch
+from interpunct.model.doubles import quotient
 from interpunct.model.errors import ExpressionError
 from interpunct.model.scope import Builder, Scope
 from interpunct.model.time_formats import read, written
@@ -138,7 +139,7 @@ def _months_between(scope: Scope, node: exp.MonthsBetween) -> pl.Expr:
     ends = (last.dt.day() == last.dt.days_in_month()) & (first.dt.day() == first.dt.days_in_month())
     days = last.dt.day().cast(pl.Int64) - first.dt.day()
     seconds = days * 86_400 + _second_of_day(last) - _second_of_day(first)
-    exact = (months + seconds / (31 * 86_400)).round(8)
+    exact = (months + quotient(seconds.cast(pl.Float64), pl.lit(31.0 * 86_400))).round(8)
     return pl.when(ends | (days == 0)).then(months.cast(pl.Float64)).otherwise(exact)
 
 

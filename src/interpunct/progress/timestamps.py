@@ -39,12 +39,15 @@ class Bounds:
 
 
 def bounds(
-    *, delay: str | timedelta | int | None = None, skew: str | timedelta | int | None = None
+    *unnamed: object,
+    delay: str | timedelta | int | None = None,
+    skew: str | timedelta | int | None = None,
 ) -> Bounds:
     """A bound on disorder: after `delay` of waiting, no tuple is more than `skew` behind."""
-    if delay is None and skew is None:
+    if unnamed or (delay is None and skew is None):
+        got = ", ".join(map(repr, unnamed))
         raise FlowError(
-            "bounds", "skew=…, delay=… or both", "neither",
+            "bounds", "skew=…, delay=… or both", f"{got} without a name" if got else "neither",
             "bounds(skew='30s'); of a stream that is in order, external('ts', ordered=True).",
         )  # fmt: skip
     delay, skew = 0 if delay is None else delay, 0 if skew is None else skew

@@ -120,6 +120,12 @@ class Channel:
             self._files.write(f"said/{message.name}", asdict(message))
         return accepted
 
+    def in_force(self) -> dict[str, list[Feedback]]:
+        """By sink, what it assumes, whoever said so."""
+        known, reached = self._files.read("sinks") or {}, self.reached()
+        voices = {name: _heard(told) for name, told in known.items()}
+        return {n: self._in_force(n, voice.schema, reached) for n, voice in voices.items()}
+
     def _full(self, which: str, messages: int) -> FeedbackError:
         return FeedbackError(
             f"feedback for {self.checkpoint}", f"fewer than {MOST_MESSAGES} messages {which}",

@@ -41,10 +41,11 @@ def compiled(
     With `wake` the flow has a clock of its own and is woken when its lanes wait for time.
     """
     sources = {n.name: n for n in program.graph.sources}
-    if sources.keys() != feeds.keys():
+    if not isinstance(feeds, Mapping) or sources.keys() != feeds.keys():
         raise FeedError(
             f"flow {program.graph.name!r}", f"one DataFrame for each of {sorted(sources)}",
-            f"{sorted(feeds)}", "feeds={'source': DataFrame, …}",
+            f"{sorted(feeds)}" if isinstance(feeds, Mapping) else f"a {type(feeds).__name__}",
+            "feeds={'source': DataFrame, …}",
         )  # fmt: skip
     entering = [ingested(program, sources[name], frame) for name, frame in feeds.items()]
     if wake is not None:
@@ -103,6 +104,12 @@ def _checked(source: SourceNode, frame: DataFrame) -> DataFrame:
     """The columns the source declares, cast where that loses nothing, and numbered: PySpark finds
     no column for Python whose name has to be quoted."""
     where = f"feed of source {source.name!r}"
+    if not hasattr(frame, "isStreaming") or not frame.isStreaming:
+        static = "a static one" if hasattr(frame, "isStreaming") else f"a {type(frame).__name__}"
+        raise FeedError(
+            where, "a streaming DataFrame", static,
+            "Read it with spark.readStream; flow.run(…) takes rows, frames and Polars.",
+        )  # fmt: skip
     wanted = spark_schema(source.raw)
     columns = []
     for number, field in enumerate(wanted):

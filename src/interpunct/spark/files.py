@@ -72,6 +72,12 @@ class JsonFolder:
         kept = (i.path.removeprefix(f"{folder}/") for i in found if i.base_name[0] != ".")
         return sorted(kept)
 
+    def begins(self, prefix: str) -> bool:
+        """Whether there is anything in this folder whose name begins so."""
+        files, folder = self._open()
+        found = files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        return any(info.base_name.startswith(prefix) for info in found)
+
     def make(self) -> None:
         """Make sure that there is such a folder, or say why not."""
         files, folder = self._open()

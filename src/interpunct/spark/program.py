@@ -47,8 +47,8 @@ class Program(UnpackedOnce):
         hints: Hints | None = None,
         channel: Channel | None = None,
     ) -> Self:
-        if lanes < 1:
-            raise FlowError("start", "at least one lane", str(lanes), "Pass lanes=2 or more.")
+        if isinstance(lanes, bool) or not isinstance(lanes, int) or lanes < 1:
+            raise FlowError("lanes=…", "at least one", repr(lanes), "Pass lanes=2 or more.")
         cut = stages(graph)
         return cls(graph, tuple(cut), exports_of(graph, cut), lanes, hints, channel)
 

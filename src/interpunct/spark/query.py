@@ -28,6 +28,7 @@ from interpunct.spark.courier import Courier, Upstream, check_upstream
 from interpunct.spark.display import shown
 from interpunct.spark.files import absolute
 from interpunct.spark.hints import Hints
+from interpunct.spark.ownership import claim, refuse_others
 from interpunct.spark.program import Program
 from interpunct.spark.reporter import Reporter, seen
 from interpunct.spark.session import check_session
@@ -208,6 +209,11 @@ def start(
     `upstream` names, by source, the sink of another query that feeds it, to which feedback about
     the source is sent on.
     """
+    if not hasattr(spark, "conf"):
+        raise FlowError(
+            f"flow {graph.name!r}", "a SparkSession first, and then the feeds",
+            f"a {type(spark).__name__}", "flow.start(spark, {'source': DataFrame}, checkpoint='…')",
+        )  # fmt: skip
     check_session(spark, lanes)
     check_zone(spark, graph)
     check_upstream(graph, upstream or {})
@@ -218,6 +224,9 @@ def start(
     program = Program.of(graph, lanes, hints, channel)
     program.check_start()
     writers = _writers(graph, sinks or {}, checkpoint)
+    folders = [w.path for w in writers.values() if isinstance(w, Parquet)]
+    folders = [path for path in folders if not path.startswith(f"{checkpoint}/")]
+    refuse_others(folders, checkpoint, program.where)
     wake = WakeFile.passing()
     rows = compiled(program, feeds, wake)
     names = provable(graph)
@@ -237,6 +246,7 @@ def start(
     bounded = trigger is not None and "processingTime" not in trigger
     silence = None if bounded else SilenceListener.on(spark, feeds, names, wake)
     query = stream.start()
+    claim(folders, query.id, checkpoint)
     if silence is not None:
         silence.hear(query)
     reporter = None if hints is None else Reporter.of(query, hints)
@@ -284,7 +294,7 @@ def _check_trigger(graph: Graph, trigger: object) -> None:
     known = ("processingTime", "availableNow", "once")
     if trigger is None or (isinstance(trigger, Mapping) and set(trigger) in [{k} for k in known]):
         return
-    said = trigger if isinstance(trigger, str) else "5 seconds"
+    said = trigger if isinstance(trigger, str) and trigger not in known else "5 seconds"
     raise FlowError(
         f"flow {graph.name!r}", f"trigger={{…}} with one of {', '.join(known)}", repr(trigger),
         f"Write trigger={{'processingTime': {said!r}}}, or trigger={{'availableNow': True}}.",

@@ -75,11 +75,11 @@ def ddl_of(columns: StructType, where: str) -> str:
     for (name, text), field in zip(found, columns, strict=True):
         try:
             Schema.of(text)
-        except SchemaError as error:
+        except SchemaError:
             raise SchemaError(
                 where, CARRIED, f"{field.dataType.simpleString()} in column {name!r}",
                 f"Cast the column to one of them first, or leave it out: df.drop({name!r}).",
-            ) from error  # fmt: skip
+            ) from None  # fmt: skip
     return ", ".join(text for _, text in found)
 
 

@@ -122,7 +122,7 @@ class Synchronized(Frames):
 
 def synchronize(
     *frames: DataFrame,
-    time: str,
+    time: str | None = None,
     bounds: Bounds | Adaptive | None = None,
     lanes: int = 2,
     hold: bool | None = None,
@@ -141,6 +141,13 @@ def synchronize(
         raise FlowError(
             "synchronize", "one or more DataFrames", "none", "synchronize(readings, alerts, …)"
         )
+    if not isinstance(time, str):
+        raise SchemaError(
+            "synchronize", "time= the name of a column",
+            "none" if time is None else f"a {type(time).__name__}", "time='ts'",
+        )  # fmt: skip
+    if not isinstance(hold, bool | None):
+        raise FlowError("synchronize", "hold=True or False", repr(hold), "Or leave it out.")
     bounds = _checked_bounds(bounds)
     called = _checked_names(names, len(frames))
     waits = isinstance(bounds, Adaptive) or bounds.delay > 0
@@ -307,10 +314,6 @@ def _branch(
             where, "a DataFrame", f"a {type(frame).__name__}",
             "Pass the DataFrames one by one: synchronize(readings, alerts, time='ts').",
         )  # fmt: skip
-    if not isinstance(time, str):
-        raise SchemaError(
-            "synchronize", "time= the name of a column", f"a {type(time).__name__}", "time='ts'"
-        )
     if not frame.isStreaming:
         raise FeedError(
             where, "a streaming DataFrame", "a static one", "Read it with spark.readStream."
@@ -339,7 +342,7 @@ def _branch(
         timed = external(time, bounds, ets="never", future=future)
         stream = flow.source(name, columns, time=timed)
     except (SchemaError, ExpressionError) as error:
-        raise type(error)(where, error.expected, error.got, error.fix) from error
+        raise type(error)(where, error.expected, error.got, error.fix) from None
     flow.sink(_RELEASED, stream.sort(name=HELD) if hold else stream)
     program = replace(Synchronizing.of(flow.graph, lanes), number=number, streams=frames)
     skew = 0 if hold or isinstance(bounds, Adaptive) else bounds.skew

@@ -20,6 +20,7 @@ from interpunct.spark.compile import Leaving
 from interpunct.spark.courier import Courier
 from interpunct.spark.expectation import NOTHING, Expectation
 from interpunct.spark.files import absolute
+from interpunct.spark.ownership import BATCH
 from interpunct.spark.stopping import interruptible
 from interpunct.spark.wire import BEAT, FEEDBACK, LATE, PROOF, SINK, WAKE, Note
 
@@ -34,7 +35,7 @@ class Parquet:
     path: str
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
-        rows.write.mode("overwrite").parquet(f"{self.path}/batch={batch:08d}")
+        rows.write.mode("overwrite").parquet(f"{self.path}/{BATCH}{batch:08d}")
 
 
 @dataclass(frozen=True)

@@ -79,4 +79,4 @@ class Spot:
         except SqlError:
             raise
         except InterpunctError as error:
-            raise self.error(error.expected, error.got, error.fix) from error
+            raise self.error(error.expected, error.got, error.fix) from None

@@ -314,7 +314,7 @@ def parsed(text: str, tokens: tuple[Token, ...], stops: tuple[str, ...] = ()) ->
             before + text[spot.start : spot.end], read=StreamSql, into=exp.Condition
         )
     except sqlglot.errors.ParseError as error:
-        raise _unreadable(spot, tokens, error, stops) from error
+        raise _unreadable(spot, tokens, error, stops) from None
     return Piece(spot, tokens, tree)
 
 
@@ -351,9 +351,9 @@ def _is_unit(word: str) -> bool:
 def _tokens(text: str) -> list[Token]:
     try:
         return sqlglot.tokenize(text, read=Statements)
-    except sqlglot.errors.TokenError as error:
+    except sqlglot.errors.TokenError:
         spot = _unclosed(text)
-        raise spot.error("a closing quote or comment end", "none", "Close it.") from error
+        raise spot.error("a closing quote or comment end", "none", "Close it.") from None
 
 
 def _unclosed(text: str) -> Spot:

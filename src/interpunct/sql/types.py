@@ -18,4 +18,4 @@ def declared(attribute: Spot) -> Schema:
             raise
         start = attribute.start + word.start
         spot = Spot(attribute.text, start, start + len(word.text))
-        raise spot.error(error.expected, error.got, error.fix) from error
+        raise spot.error(error.expected, error.got, error.fix) from None

@@ -72,6 +72,10 @@ def _variables(look: Look) -> str:
     return "".join(f"--{name}:{getattr(look, name)};" for name in names)
 
 
+# Pixels: what fits on a screen of 1,280.
+LEFT, MIDDLE, RIGHT, GAP = 392, 462, 352, 8
+WIDE = LEFT + MIDDLE + RIGHT + 2 * GAP
+
 PAGE = """{% extends base %}
 {% block title %}{{ title }}{% endblock %}
 {% block postamble %}<style>

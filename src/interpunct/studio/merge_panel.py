@@ -10,13 +10,14 @@ from bokeh.models import Button, ColumnDataSource, Div, InlineStyleSheet
 
 from interpunct.engine.merge_vitals import InputVitals, MergeVitals
 from interpunct.operators.lmerge_base import JOINED, QUARANTINED
-from interpunct.studio.look import BOXED, CONTROL, Look
+from interpunct.studio.look import BOXED, CONTROL, GAP, WIDE, Look
 from interpunct.studio.merging import OUT, Merging
 from interpunct.studio.panels import Cell, follow, line_figure, moment, rows_of, waiting
 from interpunct.studio.replicas import Bench
 
 SPAN = 90_000  # milliseconds shown
 MOST_LINES = 9  # inputs that are drawn; all are in the table
+STATE = 450  # pixels of what is told beside the plot
 TITLE = "seconds behind the clock: inputs, and what comes out"
 
 
@@ -26,10 +27,10 @@ class MergePanel:
     def __init__(self, merging: Merging, bench: Bench | None, allowed: bool, look: Look) -> None:
         self.merging, self.bench, self.allowed, self.look = merging, bench, allowed, look
         self.lines: dict[str, ColumnDataSource] = {}
-        self.plot = line_figure(TITLE, 560, 820, legend=True)
+        self.plot = line_figure(TITLE, 560, WIDE - STATE - GAP, legend=True)
         waiting(self.plot).text_font_size = "15px"
         self._add_line(OUT)
-        self.state = Div(text="", width=500, name="merge-state",
+        self.state = Div(text="", width=STATE, name="merge-state",
                          stylesheets=[InlineStyleSheet(css=BOXED)])  # fmt: skip
         self.toggles, self.lies = self._buttons()
         buttons = [*self.toggles.values(), *self.lies.values()]

@@ -25,12 +25,25 @@ from bokeh.models import (
 
 from interpunct.studio import drawing, panels
 from interpunct.studio.history import at_sources
-from interpunct.studio.look import BOXED, CONTROL, LIGHT, LOOKS, PAGE, SCROLLED, TEXT, Look
+from interpunct.studio.look import (
+    BOXED,
+    CONTROL,
+    GAP,
+    LEFT,
+    LIGHT,
+    LOOKS,
+    MIDDLE,
+    PAGE,
+    RIGHT,
+    SCROLLED,
+    TEXT,
+    WIDE,
+    Look,
+)
 from interpunct.studio.map_view import MapView
 from interpunct.studio.merge_panel import MergePanel
 from interpunct.studio.room import EVERY, Room
 
-GAP = 8  # pixels between panels
 SPAN = 120_000  # milliseconds that lines show
 RESULTS = "results"
 OF_RESULTS, OF_SOURCES = 2, (0, 1, 3, 4)  # their colours, of the look's series
@@ -50,10 +63,10 @@ class Page:
         self.data["work"].data = {"at": [], "came": [], "skipped": []}
         self.data["batches"].data = {"at": [], "ms": []}
         self.lines: dict[str, ColumnDataSource] = {}
-        self.head, self.note = self._div("head", TEXT, 1250), self._div("note", BOXED, 500)
-        self.operators = self._div("operators", BOXED, 424)
-        self.sources = self._div("sources", BOXED, 386)
-        self.blame = self._div("blame", BOXED + SCROLLED, 386, 118)
+        self.head, self.note = self._div("head", TEXT, WIDE - 90), self._div("note", BOXED, MIDDLE)
+        self.operators = self._div("operators", BOXED, LEFT)
+        self.sources = self._div("sources", BOXED, RIGHT)
+        self.blame = self._div("blame", BOXED + SCROLLED, RIGHT, 118)
         self._figures()
         self._controls()
         self._compose()
@@ -75,7 +88,7 @@ class Page:
             plot.on_event(Reset, lambda _, v=view: self._zoomed(v, None, None))
         self.behind = panels.line_figure("seconds behind the clock", 200, legend=True)
         self._add_line(RESULTS)
-        self.taken = panels.line_figure("tuples a second", 178, 500, legend=True)
+        self.taken = panels.line_figure("tuples a second", 178, MIDDLE, legend=True)
         self.taken.varea("at", 0, "came", source=self.data["work"], fill_color=self.look.data,
                          fill_alpha=0.35, legend_label="came", name="data")  # fmt: skip
         self.taken.varea("at", 0, "skipped", source=self.data["work"], fill_alpha=0.55,
@@ -91,15 +104,15 @@ class Page:
         self.toggle = Button(label="dark" if self.look is LIGHT else "light", width=64,
                              name="look", stylesheets=sheet)  # fmt: skip
         self.toggle.on_click(self._switch)
-        self.all = Button(label="show all", width=76, name="all", stylesheets=sheet)
+        self.all = Button(label="show all", width=70, name="all", stylesheets=sheet)
         self.all.on_click(self._show_all)
         sinks = self._sinks()
         example = "~[segment ≠ 3]"
-        self.words = TextInput(placeholder=f"feedback: {example}", width=178, name="words",
+        self.words = TextInput(placeholder=f"feedback: {example}", width=170, name="words",
                                stylesheets=sheet)  # fmt: skip
-        self.sink = TextInput(value=sinks[0] if sinks else "", prefix="sink", width=104,
+        self.sink = TextInput(value=sinks[0] if sinks else "", prefix="sink", width=92,
                               name="sink", stylesheets=sheet)  # fmt: skip
-        self.send = Button(label="send for 30 s", width=96, name="send", stylesheets=sheet)
+        self.send = Button(label="send for 30 s", width=92, name="send", stylesheets=sheet)
         self.send.on_click(self._said)
 
     def _sinks(self) -> list[str]:
@@ -297,14 +310,14 @@ class Page:
             wanted = view.zoom.wanted
             seen = f"{view.place}s {_list(wanted)}" if wanted is not None else "everything"
             lines.append(f'<div id="wanted">Wanted on the map: <b>{html.escape(seen)}</b></div>')
-        if self.room.said:
-            force, holds = self.room.in_force(), "nothing is in force any more"
+        force, holds = self.room.in_force(), "nothing is in force any more"
+        if self.room.said or force:
             if force:
                 told = (html.escape(DAY.sub(r"\1", str(said))) for said in force)
                 holds = "in force: " + ", ".join(f'<code class="up">{t}</code>' for t in told)
             times = "time" if self.room.sent == 1 else "times"
-            lines.append(f'<div>Said upstream <b class="up" id="sent">{self.room.sent}</b> '
-                         f'{times}; {holds}</div>')  # fmt: skip
+            sent = f'<b class="up" id="sent">{self.room.sent}</b> {times}'
+            lines.append(f"<div>Said upstream from here {sent}; {holds}</div>")
         if not self.allowed:
             lines.append(f'<div class="faint" id="looking">{REFUSED}</div>')
         for wrong in (self.room.trouble, self.room.unseen):

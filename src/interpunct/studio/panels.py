@@ -26,7 +26,7 @@ from interpunct.engine.blame import Blame
 from interpunct.engine.vitals import Snapshot
 from interpunct.model.schema import END_OF_TIME, LAST_YEAR, START_OF_TIME
 from interpunct.studio.drawing import HEIGHT, WIDTH
-from interpunct.studio.look import PANEL, Look
+from interpunct.studio.look import LEFT, MIDDLE, PANEL, RIGHT, Look
 from interpunct.studio.map_view import MapView
 
 SPEEDS = list(reversed(RdYlBu11))
@@ -35,7 +35,7 @@ Cell = str | tuple[str, str] | tuple[str, str, str]
 
 def graph_figure(sources: dict[str, ColumnDataSource], look: Look) -> figure:
     """Boxes, wires, feedback and dots from the columns of `drawing`."""
-    plot = figure(width=424, height=430, title="the query: data down, feedback up", tools="",
+    plot = figure(width=LEFT, height=430, title="the query: data down, feedback up", tools="",
                   toolbar_location=None, x_range=Range1d(0, 2), y_range=Range1d(0, 5),
                   stylesheets=[PANEL])  # fmt: skip
     plot.axis.visible = False
@@ -67,7 +67,7 @@ def map_figure(view: MapView, cells: ColumnDataSource) -> figure:
     """Places over time. Dragging over some places zooms into them."""
     low, high = view.span
     scale = f"{view.value} by {view.place}, red {low:g} to blue {high:g}"
-    plot = figure(width=500, height=320, x_axis_type="datetime", tools="",
+    plot = figure(width=MIDDLE, height=320, x_axis_type="datetime", tools="",
                   title=f"{scale}: drag to zoom",
                   x_range=Range1d(0, 1), y_range=Range1d(-0.5, 8.5), toolbar_location="right",
                   stylesheets=[PANEL], name=f"map-{view.sink}")  # fmt: skip
@@ -89,7 +89,7 @@ def map_figure(view: MapView, cells: ColumnDataSource) -> figure:
     return plot
 
 
-def line_figure(title: str, height: int, width: int = 386, *, legend: bool = False,
+def line_figure(title: str, height: int, width: int = RIGHT, *, legend: bool = False,
                 waits: str = "waiting for the first batch …") -> figure:  # fmt: skip
     """Something over the last minutes; `waits` is said as long as there is nothing."""
     plot = figure(width=width, height=height, title=title, x_axis_type="datetime", tools="",

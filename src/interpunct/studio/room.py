@@ -49,6 +49,7 @@ class Room:
     clock: Clock = field(default_factory=RealClock)
     history: History = field(default_factory=History)
     said: deque[Said] = field(default_factory=lambda: deque(maxlen=MOST_SAID))
+    assumed: list[Said] = field(default_factory=list)  # by anybody, as of the last look
     sent: int = 0
     trouble: str = ""  # why what was done last was refused
     unseen: str = ""  # why the last look saw nothing
@@ -62,10 +63,12 @@ class Room:
         """One look at everything; what goes wrong is shown, not raised: the page goes on."""
         try:
             snapshot = self.watched.snapshot()
+            assumed = self.watched.in_force()
         except (InterpunctError, OSError) as error:
             self.unseen = str(error)
             return
         self.unseen = ""
+        self.assumed = [Said(sink, f, "") for sink, all_of in assumed.items() for f in all_of]
         self.history.add(snapshot)
         self._look_at_merge(snapshot)
         for view in self.views:
@@ -97,13 +100,15 @@ class Room:
         return ""
 
     def in_force(self) -> list[Said]:
-        """What still holds of all that was said, the last first."""
+        """What still holds of all that was said here, the last first, and then what others said."""
         now = self.history.now
         reached = {} if now is None else now.reached
         at = {said.sink: reached.get(said.sink, START_OF_TIME) for said in self.said}
         last = {(said.sink, said.text): said for said in self.said}
         holding = [s for s in self.said if s is last[s.sink, s.text]]
-        return [s for s in reversed(holding) if not over(s.feedback, at[s.sink])]
+        mine = {(said.sink, str(said)) for said in self.said}
+        others = [s for s in self.assumed if (s.sink, str(s)) not in mine]
+        return [s for s in reversed(holding) if not over(s.feedback, at[s.sink])] + others
 
     def leave(self, who: str) -> None:
         """Someone has gone: what only he wanted is not wanted any more."""

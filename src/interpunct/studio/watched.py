@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +23,9 @@ class Watched(Protocol):
     def send(self, sink: str, feedback: str, lasting: Length | None) -> Feedback:
         """Feedback from one of its sinks; returns what was accepted, or fails saying why."""
 
+    def in_force(self) -> Mapping[str, Sequence[Feedback]]:
+        """By sink, what is assumed, whoever has said so."""
+
 
 @dataclass(frozen=True)
 class Running:
@@ -35,6 +39,9 @@ class Running:
     def send(self, sink: str, feedback: str, lasting: Length | None) -> Feedback:
         return self.query.feedback(sink, feedback, lasting=lasting)
 
+    def in_force(self) -> Mapping[str, Sequence[Feedback]]:
+        return Channel.of(self.query.checkpoint).in_force()
+
 
 @dataclass(frozen=True)
 class Attached:
@@ -47,3 +54,6 @@ class Attached:
 
     def send(self, sink: str, feedback: str, lasting: Length | None) -> Feedback:
         return Channel.of(self.checkpoint).hand_in(sink, feedback, lasting=lasting)
+
+    def in_force(self) -> Mapping[str, Sequence[Feedback]]:
+        return Channel.of(self.checkpoint).in_force()
