@@ -27,6 +27,7 @@ from interpunct.cli.demo import _table as demo_table
 from interpunct.cli.main import app
 from interpunct.lab import speed_map
 from interpunct.model import functions
+from interpunct.model.expression import aggregate
 from tests.documents import DOCS, PAGES, ROOT, Block, blocks, commands, is_a_test, prompted
 
 KERNEL = ("model", "progress", "operators", "flow", "engine", "sql", "testing", "api")
@@ -278,6 +279,18 @@ def test_the_functions_that_are_listed_are_evaluated(row: str) -> None:
     for name in names:
         calls = [f"{name}({arguments})" for arguments in ("", "x", "x, y", "x, y, z")]
         assert any(_known(call) for call in calls), name
+
+
+def test_the_aggregates_that_are_listed_are_computed() -> None:
+    text = (ROOT / "docs" / "sql.md").read_text()
+    (listed,) = re.findall(r"^Aggregates, (.*?);", text, re.DOTALL | re.MULTILINE)
+    names = re.findall(r"`(\w+)`", listed)
+    assert len(names) > 20
+    schema = ip.Schema.of("x double, p boolean")
+    for name in names:
+        attribute = "p" if name in ("count_if", "every", "some", "bool_and", "bool_or") else "x"
+        more = ", 0.5" if "percentile" in name else ""
+        assert aggregate(f"{name}({attribute}{more})", schema, "test").text.startswith(name)
 
 
 def _known(call: str) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from interpunct.spark.courier import Upstream
     from interpunct.spark.lmerge_notes import Quarantine
     from interpunct.spark.query import FlowQuery
-    from interpunct.spark.synchronize import Synchronized
+    from interpunct.spark.synchronized import Synchronized
     from interpunct.spark.writers import Writer
 
 

@@ -136,6 +136,12 @@ def test_a_polars_aggregation_is_used_whole() -> None:
     [
         ("i", ExpressionError, "one call of an aggregate"),
         ("sum(i) / count(*)", ExpressionError, r"Compute SUM\(i\) here"),
+        (
+            "sum(i) filter (where x > 1)",
+            ExpressionError,
+            r"Write SUM\(CASE WHEN x > 1 THEN i END\), or",
+        ),
+        ("max_by(i, x)", ExpressionError, "Write one of those that docs/sql.md lists, or"),
         ("foo(i)", ExpressionError, "foo in"),
         ("sum(distinct i)", ExpressionError, "DISTINCT"),
         ("sum(sum(i))", ExpressionError, "the aggregate SUM"),

@@ -87,6 +87,12 @@ class Delivered:
         return found
 
     @property
+    def ahead(self) -> int:
+        """Rows that `synchronize` saw dated too far ahead of the clock."""
+        observed = [seen for p in self.progress for seen in p["observedMetrics"].values()]
+        return sum(seen.asDict().get("ahead", 0) for seen in observed)
+
+    @property
     def greatest(self) -> set[datetime]:
         """The greatest times that `synchronize` saw in the rows of a batch; Spark tells seconds."""
         observed = [seen for p in self.progress for seen in p["observedMetrics"].values()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,55 @@ def kept_rows(folder: Path) -> Writer:
             found.write_parquet(folder / "by hand.parquet")
 
     return keep
+
+
+def started(spark: SparkSession, flow: ip.Flow, feeds: Any, **how: Any) -> str:
+    """What is said to a flow that is started so."""
+    with pytest.raises(ip.InterpunctError) as error:
+        flow.start(spark, feeds, **how)
+    return str(error.value)
+
+
+def test_feeds_that_are_no_streams_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    how = {"checkpoint": str(tmp_path), "sinks": {"o": tmp_path / "out"}}
+    static = spark.sql("SELECT 1L AS value, TIMESTAMP '2024-01-01' AS ts")
+    assert started(spark, readings(), {"s": static}, **how).startswith(
+        "feed of source 's': expected a streaming DataFrame, got a static one. Read it with"
+    )
+    assert "a streaming DataFrame, got a list" in started(spark, readings(), {"s": [(1, 2)]}, **how)
+    assert "one DataFrame for each of ['s'], got a DataFrame" in started(
+        spark, readings(), static, **how
+    )
+    swapped: Any = {"s": static}
+    assert "a SparkSession first, and then the feeds, got a dict" in started(
+        swapped, readings(), spark, **how
+    )
+    lanes = started(spark, readings(), {"s": static}, lanes=0, **how)
+    assert lanes.startswith("lanes=…: expected at least one, got 0")
+
+
+def test_a_folder_of_results_belongs_to_one_query(spark: SparkSession, tmp_path: Path) -> None:
+    """Batches of a new checkpoint count from 0 and would replace those that are there."""
+    feed = workload(spark, "poisson", seed=1, rate=10, rowsPerBatch=50, seconds=5)
+    feeds, out = {"s": feed.selectExpr("key AS value", "ts")}, tmp_path / "out"
+    how: dict[str, Any] = {"sinks": {"o": out}, "trigger": {"availableNow": True}}
+    for _ in range(2):  # the second goes on with the same checkpoint
+        query = readings().start(spark, feeds, checkpoint=str(tmp_path / "one"), **how)
+        assert query.awaitTermination()
+    written = spark.read.parquet(str(out)).count()
+    assert written > 0
+    refused = started(spark, readings(), feeds, checkpoint=str(tmp_path / "two"), **how)
+    assert refused == (
+        f"flow 'readings': expected a path in which no other query has written, got {out} with "
+        f"batches of another one, whose checkpoint is {tmp_path / 'one'}. They would be replaced: "
+        "give it another path, or go on with that checkpoint."
+    )
+    shutil.rmtree(tmp_path / "one")  # a checkpoint that begins anew is another one
+    assert "no other query" in started(
+        spark, readings(), feeds, checkpoint=str(tmp_path / "one"), **how
+    )
+    (out / "_interpunct.json").unlink()  # as earlier versions left it
+    assert "batches of another one. They" in started(
+        spark, readings(), feeds, checkpoint=str(tmp_path / "two"), **how
+    )
+    assert spark.read.parquet(str(out)).count() == written

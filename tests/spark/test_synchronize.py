@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 import interpunct as ip
 from interpunct.model.errors import ExpressionError, FeedError, FlowError, SchemaError
 from interpunct.progress.timestamps import Bounds
-from interpunct.spark.synchronize import Synchronized
+from interpunct.spark.synchronized import Synchronized
 from tests.spark.streams import SECOND, T0, Delivered, frame, read, run, steady, write
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -145,6 +145,8 @@ def test_a_row_dated_far_ahead_of_the_clock_moves_no_time(
     assert all(n > 0 for n in delivered.counts()[QUIET:-1])
     assert delivered.dropped == 0
     assert delivered.late == {"stream_0": 0, "stream_1": 0}
+    assert delivered.ahead == (0 if hold else 1)
+    assert max(delivered.greatest) <= datetime(2024, 1, 1, tzinfo=UTC)
     outer = run(joined(*kept, "left_outer"), tmp_path / "joined")
     assert outer.rows == expected_join("left_outer")
     assert outer.dropped == 0
@@ -370,3 +372,10 @@ def test_what_is_not_unpacked_says_how_to(spark: SparkSession, tmp_path: Path) -
     for frames in (both, both.late):
         with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
             frames.nonsense
+
+
+def test_a_second_watermark_is_refused_where_it_is_set(spark: SparkSession, tmp_path: Path) -> None:
+    feed = read(spark, write(tmp_path / "in", [steady(0, 5)]))
+    readings, _ = ip.synchronize(feed, feed, time="ts", bounds=BOUNDS, names=("readings", "more"))
+    with pytest.raises(FeedError, match=r"synchronize, readings: .* got withWatermark\('ts', '2"):
+        readings.withWatermark("ts", "2 seconds")

@@ -102,6 +102,10 @@ MALFORMED = [
     ("SELECT * FROM cars; ▸SELECT * FROM vans", "one query without a name"),
     ("SELECT * FROM cars ▸) ", "';' or the end of the statement"),
     ("SELECT * FROM cars UNION ALL (SELECT * FROM ▸x)", "a stream or a view"),
+    (
+        "SELECT ts, count(*) AS n FROM cars GROUP BY TUMBLE(ts, 1 MINUTE) HAVING ▸m > 2",
+        "one of ts, n, or an aggregate",
+    ),
 ]
 
 WINDOWED = "SELECT ts, count(*) AS n FROM cars GROUP BY"

@@ -93,6 +93,11 @@ def demo(
         error = query.query.exception()
         if error is not None and not (stopping and cut_short(error)):
             raise error
+        if not as_json:
+            Console(stderr=True).print(
+                f"Ended. What it has written is in {folder}; its last batch: "
+                f"interpunct status {folder}/checkpoint", soft_wrap=True,
+            )  # fmt: skip
     finally:
         spark.stop()
 

@@ -23,7 +23,7 @@ from sqlglot import exp
 from interpunct.model.aggregates import AGGREGATES, Finish, Part, Recipe, per_tuple
 from interpunct.model.condition import Condition, Range
 from interpunct.model.conjunction import conjunction
-from interpunct.model.dialect import StreamSql
+from interpunct.model.dialect import StreamSql, written
 from interpunct.model.errors import ExpressionError, SchemaError
 from interpunct.model.functions import SCALARS
 from interpunct.model.pattern import Pattern
@@ -144,19 +144,26 @@ def aggregate(source: str | pl.Expr, schema: Schema, where: str) -> Aggregate:
 def _recipe(tree: exp.Expr, schema: Schema, where: str) -> Recipe:
     builder = AGGREGATES.get(type(tree))
     if builder is None:
-        inner = tree.find(exp.AggFunc)
-        fix = (
-            f"Compute {inner.sql('spark')} here and the rest in a projection after it, "
-            if inner is not None
-            else "Wrap it in one, such as max(...), "
-        )
         raise ExpressionError(
-            where, "one call of an aggregate Interpunct knows", tree.sql("spark"),
-            f"{fix}or give a Polars aggregation.",
+            where, "one call of an aggregate Interpunct knows", written(tree),
+            f"{_instead_of(tree)}, or give a Polars aggregation.",
         )  # fmt: skip
     scope = Scope(schema, where, SCALARS)
     scope.require_understood(tree)
     return builder(scope, tree)
+
+
+def _instead_of(tree: exp.Expr) -> str:
+    """What to write where no aggregate is, or none that is known."""
+    inner = tree.find(exp.AggFunc)
+    if isinstance(tree, exp.Filter) and inner is not None and isinstance(inner.this, exp.Expr):
+        case = exp.Case().when(tree.expression.this, inner.this)
+        return f"Write {written(type(inner)(this=case))}"
+    if isinstance(tree, exp.AggFunc):
+        return "Write one of those that docs/sql.md lists"
+    if inner is not None:
+        return f"Compute {written(inner)} here and the rest in a projection after it"
+    return "Wrap it in one, such as max(...)"
 
 
 def _parsed(text: str, where: str) -> exp.Expr:

@@ -11,6 +11,7 @@ import polars as pl
 from sqlglot import exp
 
 from interpunct.model.conversions import DEFAULTS, common, convert, kind
+from interpunct.model.dialect import written
 from interpunct.model.errors import ExpressionError, SchemaError
 from interpunct.model.nearest import nearest
 from interpunct.model.schema import Attribute, Schema, coerce, ddl_type
@@ -52,7 +53,7 @@ class Scope:
             raise self.unsupported(node)
         self.require_understood(node)
         built = self.negated(node, builder(self, node))
-        return Term(node, built, evaluated_type(built, self.schema, self.where, node.sql("spark")))
+        return Term(node, built, evaluated_type(built, self.schema, self.where, written(node)))
 
     def require_understood(self, node: exp.Expr) -> None:
         """Refuse a clause that no builder reads, rather than pass over it."""
@@ -100,7 +101,7 @@ class Scope:
     def cast(self, term: Term, target: pl.DataType) -> pl.Expr:
         """The term as another type; a time written as a literal must be one."""
         if kind(target) == "time" and isinstance(term.node, exp.Literal) and term.node.is_string:
-            attribute = Attribute(term.node.sql("spark"), ddl_type(target), target)
+            attribute = Attribute(written(term.node), ddl_type(target), target)
             return pl.lit(coerce(term.node.name, attribute, self.where), dtype=target)
         converted = convert(term.polars, term.dtype, target)
         if converted is None:
@@ -111,7 +112,7 @@ class Scope:
         """The text of an operand that must be a literal."""
         if not isinstance(node, exp.Literal | exp.RawString):
             raise ExpressionError(
-                self.where, "a literal", parent.sql("spark"),
+                self.where, "a literal", written(parent),
                 "Only literals are supported there; use a Polars expression for more.",
             )  # fmt: skip
         return node.name
@@ -119,15 +120,20 @@ class Scope:
     def unsupported(self, node: exp.Expr) -> ExpressionError:
         if isinstance(node, exp.AggFunc):
             return ExpressionError(
-                self.where, "an expression over one tuple", f"the aggregate {node.sql('spark')}",
+                self.where, "an expression over one tuple", f"the aggregate {written(node)}",
                 "Aggregates belong in aggregate(...).",
             )  # fmt: skip
-        name, meant = type(node).__name__.upper(), None
-        if isinstance(node, exp.Func):  # as it is called in SQL
-            name = node.sql("spark").partition("(")[0].lower()
-            meant = nearest(name, self._functions())
+        text, meant = written(node), None
+        what = repr(text)
+        if isinstance(node, exp.Anonymous):  # a function that sqlglot knows may well be meant
+            what, meant = f"{node.name.lower()} in {text!r}", nearest(node.name, self._functions())
+        elif isinstance(node, exp.Func):  # as it is called in SQL
+            name = text.partition("(")[0].lower()
+            if name == "cast" and not isinstance(node, exp.Cast):  # which Spark would be told
+                name = node.sql_name().lower()
+            known = type(node) in self.table
+            what = f"{name} with such arguments, {text!r}" if known else f"{name} in {text!r}"
         read = next((c.name for c in node.find_all(exp.Column)), self.schema.names[0])
-        what = f"{name} in {node.sql('spark')!r}"
         return ExpressionError.unsupported(self.where, what, read, meant)
 
     def _functions(self) -> list[str]:
@@ -138,7 +144,7 @@ class Scope:
 
     def wrong_type(self, node: exp.Expr, expected: str, terms: list[Term]) -> SchemaError:
         got = " and ".join(type_name(t.dtype) for t in terms)
-        return SchemaError.wrong_type(self.where, node.sql("spark"), expected, got)
+        return SchemaError.wrong_type(self.where, written(node), expected, got)
 
 
 def evaluated_type(built: pl.Expr, schema: Schema, where: str, text: str) -> pl.DataType:

@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from interpunct.model.errors import FlowError
+
 _MASK = 0xFFFFFFFF
 _Words = npt.NDArray[np.uint64]
 
@@ -107,3 +109,9 @@ def _text_words(column: pl.Series) -> _Words:
         distinct, pl.Series(words, dtype=pl.UInt64), default=0, return_dtype=pl.UInt64
     )
     return found.to_numpy()
+
+
+def check_lanes(lanes: object) -> None:
+    """A number of lanes is a number, and not none."""
+    if isinstance(lanes, bool) or not isinstance(lanes, int) or lanes < 1:
+        raise FlowError("lanes=…", "at least one", repr(lanes), "Pass lanes=2 or more.")

@@ -20,7 +20,7 @@ from interpunct.operators.state import State
 from interpunct.spark.channel import Channel
 from interpunct.spark.hints import Hints
 from interpunct.spark.ingest import Target
-from interpunct.spark.lanes import lane_ids
+from interpunct.spark.lanes import check_lanes, lane_ids
 from interpunct.spark.packed import UnpackedOnce
 from interpunct.spark.wire import SINK, Note
 
@@ -47,8 +47,7 @@ class Program(UnpackedOnce):
         hints: Hints | None = None,
         channel: Channel | None = None,
     ) -> Self:
-        if isinstance(lanes, bool) or not isinstance(lanes, int) or lanes < 1:
-            raise FlowError("lanes=…", "at least one", repr(lanes), "Pass lanes=2 or more.")
+        check_lanes(lanes)
         cut = stages(graph)
         return cls(graph, tuple(cut), exports_of(graph, cut), lanes, hints, channel)
 
@@ -172,7 +171,7 @@ class Program(UnpackedOnce):
         if changed:
             raise FlowError(
                 self.where, "what its checkpoint was made with", "; ".join(changed),
-                "Put back what was, or start with a new checkpoint.",
+                "Put back what was, or start with a new checkpoint and new paths.",
             )  # fmt: skip
         return stored
 

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 
 from interpunct.model.errors import levels_to_the_user
+from interpunct.spark.lanes import check_lanes
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PLAIN_FILES = (
@@ -135,6 +136,7 @@ def _printing_to(log: str | Path | None) -> Iterator[None]:
 def check_session(spark: SparkSession, lanes: int) -> None:
     """Set what flows do not run without, and warn of each missing setting that costs time, in one
     warning that says how much, the dearest first, at the user's line; of a session once."""
+    check_lanes(lanes)
     same_python(spark)
     _hush(spark)
     first, missing = "", []

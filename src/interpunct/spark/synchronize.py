@@ -34,11 +34,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
-from typing import Any, Self
 
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
@@ -67,6 +66,7 @@ from interpunct.spark.compile import (
 from interpunct.spark.processor import LaneProcessor
 from interpunct.spark.rows import arrow_schema, column, ddl_of, to_batches
 from interpunct.spark.session import check_session
+from interpunct.spark.synchronized import Synchronized
 from interpunct.spark.synchronizing import HELD, SOURCE, Synchronizing
 from interpunct.spark.wire import BEAT, LATE, SINK, Note, row_column
 
@@ -75,49 +75,6 @@ _RELEASED = "released"
 _NOTED_BEAT = f'["{BEAT}'  # how the note of a heartbeat begins
 _GREATEST = f"$[{Note._fields.index('greatest')}]"  # where a note has it
 MILLISECOND = 1_000  # microseconds
-
-
-class Frames(tuple[DataFrame, ...]):
-    """DataFrames in the order given, and by name: ``late[1]``, ``late["alerts"]``."""
-
-    names: Sequence[str]
-    _unpacked = "late[0] is the first's, late[1] the second's, and each goes by its name as well"
-
-    def __getattr__(self, name: str) -> Any:
-        if not hasattr(DataFrame, name):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise AttributeError(
-            f"there is a DataFrame for each that synchronize was given, and {name!r} is a word of "
-            f"theirs: {self._unpacked}"
-        )
-
-    def __new__(cls, frames: Sequence[DataFrame], names: Sequence[str]) -> Self:
-        made = super().__new__(cls, frames)
-        made.names = names
-        return made
-
-    def __getitem__(self, key: Any) -> Any:
-        if not isinstance(key, str):
-            return super().__getitem__(key)
-        if key not in self.names:
-            known = ", ".join(self.names)
-            raise FlowError("synchronize", f"one of {known}", key, "They are called so by names=…")
-        return super().__getitem__(self.names.index(key))
-
-
-class Synchronized(Frames):
-    """The synchronized DataFrames; `late` holds as many, with the late rows."""
-
-    late: Frames
-    _unpacked = "readings, alerts = ip.synchronize(…), and of one alone (rows,) = …"
-
-    @classmethod
-    def of(
-        cls, frames: Sequence[DataFrame], late: Sequence[DataFrame], names: Sequence[str]
-    ) -> Synchronized:
-        made = cls(frames, names)
-        made.late = Frames(late, names)
-        return made
 
 
 def synchronize(
@@ -211,13 +168,22 @@ class _Branch:
         mark = _fresh("punctuation", self.frame.columns)
         counted = leaving.observe(f"{self.called} late {unique}", late_rows())
         marked = self._rows if self.program.direct is not None else self._unpacked
-        seen = F.max(F.when(~column(mark), column(self.time))).alias("greatest")
+        row, believed = ~column(mark), self._believed()
+        seen = [F.max(F.when(row & believed, column(self.time))).alias("greatest")]
+        if self.future is not None:
+            seen.append(F.count_if(row & ~believed).alias("ahead"))
         return (
             self._watermarked(marked(counted, mark), mark)
-            .observe(f"{self.called} {unique}", seen)
+            .observe(f"{self.called} {unique}", *seen)
             .filter(~column(mark))
             .drop(mark)
         )
+
+    def _believed(self) -> Column:
+        """Whether a row is dated no further ahead of the clock than may be."""
+        if self.future is None:
+            return F.lit(True)
+        return F.unix_micros(column(self.time)) <= batch_time() + self.future
 
     def _watermarked(self, rows: DataFrame, mark: str) -> DataFrame:
         """With Spark's watermark, which rows dated too far ahead of the clock do not move;
@@ -227,7 +193,7 @@ class _Branch:
         if self.future is None:
             return rows.withWatermark(self.time, delay)
         moving, time = _fresh("moving", rows.columns), column(self.time)
-        believed = column(mark) | (F.unix_micros(time) <= batch_time() + self.future)
+        believed = column(mark) | self._believed()
         no_say = F.timestamp_micros(F.lit(FIRST_YEAR))
         marked = time.alias(self.time, metadata={_WATERMARKED: milliseconds})
         return (

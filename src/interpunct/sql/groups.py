@@ -10,6 +10,7 @@ do afterwards, and the flow is that of `stream.aggregate(…)`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -87,6 +88,8 @@ class Groups:
             name = same or self._called(f"_{len(self.asked) + 1}", text, found.spot)
             instead[found.spot.start] = found.spot.end, quoted(name)
         own = [WINDOW] * self.counted + [*self.asked] * having
+        if having:
+            self._check_names(piece, own)
         for column in piece.tree.find_all(exp.Column):
             if not column.table and column.name in own:
                 place = column.this.meta
@@ -96,6 +99,19 @@ class Groups:
             self._check_grouped(use)
             instead[use.spot.start] = use.spot.end, use.said
         return piece.written(instead)
+
+    def _check_names(self, piece: Piece, own: Sequence[str]) -> None:
+        """An error at the first name in HAVING that neither the list nor the stream has."""
+        known = [*dict.fromkeys([*self.names(), *own])]
+        there = {name.lower() for name in (*known, *self.known.stream.schema.names)}
+        for column in piece.tree.find_all(exp.Column):
+            name, place = column.name, column.this.meta
+            if column.table or name.lower() in there:
+                continue
+            raise Spot(piece.spot.text, place["start"], place["end"] + 1).error(
+                f"one of {', '.join(known)}, or an aggregate", repr(name),
+                advice(name, known, "Name it in the list first, with AS."),
+            )  # fmt: skip
 
     def _whole(self, piece: Piece) -> str | None:
         """The text of an expression that is one aggregate and nothing else."""
