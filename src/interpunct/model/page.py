@@ -12,7 +12,6 @@ True
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 
 from interpunct.model.errors import PageError, SchemaError
+from interpunct.model.narrow import narrowed, widened
 from interpunct.model.punctuation import Punctuation
 from interpunct.model.rows import Row, framed
 from interpunct.model.schema import Schema, TimeKind, ddl_type
@@ -78,8 +78,10 @@ class Page:
         return self.height + len(self.punctuations)
 
     def to_ipc(self, stream: str | None = None, sender: int | None = None) -> bytes:
-        """The page as an Arrow IPC stream. Of a heartbeat the tick is written, since there is one
-        on nearly every page, and to parse its pattern takes longer than to read a small page."""
+        """The page as an Arrow IPC stream of narrow columns. Of a heartbeat the tick is written,
+        since there is one on nearly every page, and to parse its pattern takes longer than to read
+        a small page."""
+        frame, least = narrowed(self.frame)
         head = {
             "ddl": self.schema.ddl,
             "time": self.schema.time,
@@ -91,12 +93,14 @@ class Page:
                 str(p) if p.heartbeat_ticks is None else p.heartbeat_ticks
                 for p in self.punctuations
             ],
+            **({"least": least} if least else {}),
         }
-        table = self.frame.to_arrow().replace_schema_metadata({_METADATA: json.dumps(head)})
-        sink = io.BytesIO()
+        table = frame.to_arrow().replace_schema_metadata({_METADATA: json.dumps(head)})
+        sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-        return sink.getvalue()
+        data: bytes = sink.getvalue().to_pybytes()
+        return data
 
     @classmethod
     def from_ipc(cls, data: bytes | memoryview) -> Page:
@@ -107,6 +111,7 @@ class Page:
             schema = _schema(head["ddl"], head["time"], head["time_kind"])
             frame = pl.from_arrow(table)
             assert isinstance(frame, pl.DataFrame)
+            frame = widened(frame, head.get("least", {}), schema.polars)
             if frame.height != head["rows"]:
                 raise ValueError(f"{frame.height} of {head['rows']} tuples")
             punctuations = tuple(_punctuation(p, schema) for p in head["punctuations"])

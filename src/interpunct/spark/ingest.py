@@ -2,7 +2,7 @@
 
 Tuples that are surely in time go through the stateless prefix here, and are aggregated in part
 where an aggregate follows; the rest, and all of them when there is no hint what is late, are sent
-as they are for the lanes to judge.
+as they are for the lanes to judge. In the first batch of a query nothing can be late.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from interpunct.engine.lane_source import Facts
 from interpunct.flow.graph import Graph
 from interpunct.flow.lane_key import LaneKey, keyed
 from interpunct.flow.pushdown import Prefix
-from interpunct.model.schema import Schema, TimeKind
+from interpunct.model.schema import START_OF_TIME, Schema, TimeKind
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.clock import RealClock
 from interpunct.progress.spread import Spread
@@ -30,7 +30,7 @@ from interpunct.spark.lanes import LanesOf, lane_of
 from interpunct.spark.outgoing import Outgoing
 from interpunct.spark.packed import UnpackedOnce
 from interpunct.spark.rows import to_frame
-from interpunct.spark.warm import freeze_once
+from interpunct.spark.warm import freeze_first
 from interpunct.spark.wire import END, MADE, RAW, SKIPPED, Note, Row, sketched, to_batch
 
 CHUNK = 100_000  # tuples taken through the prefix at once: few enough to stay in a core's cache
@@ -75,7 +75,7 @@ class Ingest(UnpackedOnce):
     ) -> Iterator[pa.RecordBatch]:
         """The rows on the wire for one task's frames, but for what is `assumed` away; `last` says
         that none will follow, ever."""
-        freeze_once(Ingest)
+        freeze_first(Ingest)
         seen, skipped = Facts(), [0] * len(self.targets)
         made: list[Counter[str]] = [Counter() for _ in self.targets]
         hint = self._hint()
@@ -140,6 +140,8 @@ class Ingest(UnpackedOnce):
         batch = current_batch()
         if self.hints is None or batch is None:
             return None
+        if batch == 0:  # nothing has been promised yet
+            return Hint(START_OF_TIME, START_OF_TIME)
         return self.hints.read(self.targets[0].stage, batch - 1).get(self.source)
 
     def _outgoing(self, stage: int, stream: str, keys: tuple[LaneKey, ...]) -> Outgoing:

@@ -65,7 +65,7 @@ from interpunct.spark.lmerge_notes import MergeNotes, Quarantine
 from interpunct.spark.lmerge_relay import Feeder, Feeders, Relay
 from interpunct.spark.rows import arrow_schema, spark_schema, to_batches, to_frame
 from interpunct.spark.session import check_session
-from interpunct.spark.warm import freeze_once
+from interpunct.spark.warm import freeze_first
 from interpunct.spark.wire import WIRE, Note, Row, opened, to_batch
 
 WHERE = "lmerge"
@@ -157,7 +157,7 @@ class _Split:
     lane_ids: tuple[int, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        freeze_once(_Split)
+        freeze_first(_Split)
         for batch in batches:
             frame = to_frame([batch], self._entering)
             rows = [row for name, part in self._inputs(frame) for row in self._rows(name, part)]

@@ -34,7 +34,7 @@ from interpunct.spark.lmerge_batches import (
 from interpunct.spark.lmerge_notes import MergeNotes, Quarantine
 from interpunct.spark.quiet import QuietProcessor
 from interpunct.spark.state import KEY, VALUE
-from interpunct.spark.warm import Warm, freeze_once
+from interpunct.spark.warm import Warm, freeze_first
 from interpunct.spark.wire import OUT, Note, Row, opened, to_pandas
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class MergeProcessor(QuietProcessor):
         self._merger, self._ids = merger, lane_ids
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        freeze_once(MergeProcessor)
+        freeze_first(MergeProcessor)
         self._entries = handle.getMapState("state", KEY, VALUE)
 
     def handleInputRows(  # noqa: N802 (Spark's name)

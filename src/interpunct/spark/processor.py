@@ -22,7 +22,7 @@ from interpunct.spark.program import Program
 from interpunct.spark.quiet import QuietProcessor
 from interpunct.spark.rows import AT_ONCE, as_rows, to_spark
 from interpunct.spark.state import KEY, VALUE, SparkState
-from interpunct.spark.warm import Warm, freeze_once
+from interpunct.spark.warm import Warm, freeze_first
 from interpunct.spark.wire import (
     BEAT,
     FEEDBACK,
@@ -57,7 +57,7 @@ class LaneProcessor(QuietProcessor):
         self._direct = program.direct if last else None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        freeze_once(LaneProcessor)
+        freeze_first(LaneProcessor)
         self._entries = handle.getMapState("state", KEY, VALUE)
 
     def handleInputRows(  # noqa: N802 (Spark's name)

@@ -43,7 +43,7 @@ from interpunct.spark.fused import opened
 from interpunct.spark.options import Options
 from interpunct.spark.recording import Recording
 from interpunct.spark.rows import arrow_schema, to_batches
-from interpunct.spark.warm import freeze_once
+from interpunct.spark.warm import freeze_first
 
 Offset = dict[str, int]
 
@@ -116,7 +116,7 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # In a task --------------------------------------------------------------------------------
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        freeze_once(ReplayReader)
+        freeze_first(ReplayReader)
         target = arrow_schema(self._schema)
         for frame in self.frames(partition):
             yield from to_batches(frame, target)

@@ -10,7 +10,7 @@ nonce that every batch writes with the lane's records tells: only an exact match
 from __future__ import annotations
 
 import gc
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
@@ -19,7 +19,8 @@ from interpunct.spark.state import SparkState
 MOST_WARM = 64  # lanes whose decoded state a worker keeps between batches
 
 L = TypeVar("L")
-_frozen: set[type] = set()  # the kinds of work that this worker has begun with
+FIRST = 3  # tasks after which a worker has loaded what it needs
+_begun: Counter[type] = Counter()  # how often this worker has begun with a kind of work
 
 
 class Warm(Generic[L]):
@@ -46,13 +47,14 @@ class Warm(Generic[L]):
             self._lanes.popitem(last=False)
 
 
-def freeze_once(work: type) -> None:
-    """Keep the collector from going through the libraries that a kind of work has loaded.
+def freeze_first(work: type) -> None:
+    """Keep the collector from going through the libraries that a kind of work has loaded; the first
+    tasks load some of them while they run.
 
     PySpark's workers collect after each task, through all that they have ever loaded: 60 ms.
     """
-    if work in _frozen:
+    if _begun[work] == FIRST:
         return
-    _frozen.add(work)
+    _begun[work] += 1
     gc.collect()
     gc.freeze()

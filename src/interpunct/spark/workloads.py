@@ -49,7 +49,7 @@ from interpunct.progress.clock import RealClock
 from interpunct.spark.fused import opened
 from interpunct.spark.options import Options
 from interpunct.spark.rows import arrow_schema, to_batches
-from interpunct.spark.warm import freeze_once
+from interpunct.spark.warm import freeze_first
 
 SECOND = 1_000_000
 SLOT = SECOND // 10
@@ -231,7 +231,7 @@ class WorkloadReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [Slots(a, b) for a, b in pairwise(cuts) if b > a]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        freeze_once(WorkloadReader)
+        freeze_first(WorkloadReader)
         for frame in self.frames(partition):
             yield from to_batches(frame, arrow_schema(self._schema))
 
