@@ -149,3 +149,41 @@ def test_an_operator_is_not_named_when_a_column_was_meant() -> None:
 def test_an_expression_that_is_given_no_name_asks_for_one() -> None:
     with pytest.raises(ExpressionError, match=r"Write 'ts - born as total', or total='ts - born'"):
         people().select("ts", "ts - born")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (
+            lambda a, b: a.where(lambda row: True),
+            r"SQL as text, or a Polars .* a function",
+        ),
+        (lambda a, b: a.aggregate(every=1, n=max), r"Write it as text: .*'max\(item\)'"),
+        (lambda a, b: a.price, r"got its column 'price'\. Name columns in text: stream\.where"),
+        (lambda a, b: a["price"], r"got \['price'\]\. Name columns in text"),
+        (lambda a, b: a.join(b, on="a.item = b.item", within=5), r"got 'a\.item = b.*on='key'"),
+        (lambda a, b: a.join(b, on="itm", within=5), r"Did you mean 'item'\?"),
+        (
+            lambda a, b: a.aggregate(by="window(ts, 5)", every=5, n="count(*)"),
+            r"Windows are every=",
+        ),
+        (lambda a, b: a.flow.source("c", {"k": "int"}), r"its columns as Spark DDL, got a dict"),
+    ],
+)
+def test_columns_are_named_in_text(wrong, says) -> None:
+    with pytest.raises((ip.InterpunctError, WordError), match=says):
+        wrong(*two(ip.Flow("market")))
+
+
+def test_a_column_of_pyspark_is_called_so() -> None:
+    column = type("Column", (), {"__module__": "pyspark.sql.classic.column"})
+    with pytest.raises(ExpressionError, match=r"got PySpark's Column\. Write it as text"):
+        two(ip.Flow("market"))[0].where(column())  # type: ignore[arg-type]
+
+
+def test_a_result_is_read_like_a_dict() -> None:
+    flow = ip.Flow("market")
+    flow.sink("out", flow.union(*two(flow)))
+    result = flow.run({"asks": [(1, 2, 0.5)], "bids": []}, clock=ip.ScriptedClock())
+    assert {name: frame.height for name, frame in result.items()} == {"out": 1}
+    assert dict(result)["out"].equals(result["out"])  # type: ignore[call-overload]

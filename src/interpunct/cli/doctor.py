@@ -180,10 +180,19 @@ def spark_job() -> Finding:
                 spark.stop()
         except Exception as error:
             said = str(error).strip().splitlines() or [type(error).__name__]
-            return Finding("Spark job", False, said[0], "Mend what is wrong above, then see this.")
+            return Finding("Spark job", False, said[0], _advice(said[0]))
         sums = pl.read_parquet(f"{folder}/sums/*/*.parquet", hive_partitioning=False)
     right = sums.rows() == [(0, 42)]
     return Finding("Spark job", right, f"a window of one row gave {sums.rows()}")
+
+
+def _advice(said: str) -> str:
+    if "failed to connect back" in said:
+        return (
+            "The machine was too busy for a worker to start in time: try again, in a session of "
+            "your own with spark.python.authenticate.socketTimeout=60s."
+        )
+    return "Mend what is wrong above, then see this."
 
 
 def _line(finding: Finding) -> str:

@@ -95,7 +95,7 @@ def demo(
             raise error
         if not as_json:
             Console(stderr=True).print(
-                f"Ended. What it has written is in {folder}; its last batch: "
+                f"Ended. What it has written is in {folder}; how far it came: "
                 f"interpunct status {folder}/checkpoint", soft_wrap=True,
             )  # fmt: skip
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -55,6 +55,14 @@ class Result:
             known = [f"one of the sinks {', '.join(self.sinks)}", *(LATE + n for n in self.judged)]
             raise FlowError("result", " or ".join(known), repr(name), "Check the name.")
         return self.late[node] if node in self.late else self.judged[node].empty()
+
+    def keys(self) -> Iterable[str]:
+        """The sinks; with `[]` this makes ``dict(result)`` of it."""
+        return self.sinks.keys()
+
+    def items(self) -> Iterable[tuple[str, pl.DataFrame]]:
+        """By sink, what came to it."""
+        return self.sinks.items()
 
     def __repr__(self) -> str:
         came = [f"{name}: {_rows(frame)}" for name, frame in self.sinks.items()]

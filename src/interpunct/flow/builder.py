@@ -98,6 +98,12 @@ class FlowBuilder:
         A source of which no bounds are said has those that `skew` gives it against itself.
         """
         where = f"source {name!r}"
+        if not isinstance(schema, str | Schema):
+            raise SchemaError(
+                where, "its columns as Spark DDL", f"a {type(schema).__name__}",
+                "Write them as text, 'id bigint, ts timestamp'; a DataFrame's: ', '.join("
+                "f'{name} {kind}' for name, kind in df.dtypes).",
+            )  # fmt: skip
         raw = Schema.of(schema, where=where) if isinstance(schema, str) else schema
         spec = latent() if time is None else time
         if not isinstance(spec, TimeSpec):

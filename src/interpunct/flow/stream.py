@@ -44,9 +44,9 @@ from interpunct.flow.nodes import (
     TimerNode,
     TupleWindowNode,
 )
-from interpunct.flow.words import MEANT, meant
+from interpunct.flow.words import BY_NAME, GROUPS, KEYS, MEANT, chosen, meant
 from interpunct.model.durations import duration, span
-from interpunct.model.errors import FlowError, SchemaError, WordError
+from interpunct.model.errors import FlowError, WordError
 from interpunct.model.expression import (
     Expression,
     aggregate,
@@ -175,10 +175,7 @@ class FlowStream:
         name = self._called("aggregate", name)
         where = f"aggregate {name!r}"
         aggregates = {**dict(named(c, self.schema, where) for c in columns), **aggregates}
-        groups = (by,) if isinstance(by, str) else tuple(by)
-        for group in groups:
-            if group not in self.schema:
-                raise SchemaError.unknown_attribute(where, group, self.schema.names)
+        groups = chosen(by, self.schema, where, GROUPS)
         if not aggregates:
             raise FlowError(where, "at least one aggregate", "none", "Add n='count(*)'.")
         if (every is None) == (rows is None):
@@ -239,7 +236,7 @@ class FlowStream:
                 "Add or drop some.",
             )  # fmt: skip
         windows = tuple(span(w, self.schema, where) for w in lengths)
-        keys = (on,) if isinstance(on, str) else tuple(on)
+        keys = chosen(on, self.schema, f"{where}, input 0", KEYS)
         spec = JoinSpec(keys, windows, how)
         refs, inputs = self.flow.inputs(where, streams)
         return self._then(JoinNode(name, refs, inputs, spec, thrifty, impatient))
@@ -375,10 +372,19 @@ class FlowStream:
 
         def __getattr__(self, word: str) -> Any:
             """Asked only for what is not there: a word of PySpark is answered with ours."""
-            if word not in MEANT:
+            if word.startswith("_") or hasattr(type(self), word):
                 return self.__getattribute__(word)  # raises what it raised before
-            where, fix = f"stream {str(self.ref)!r}", f"Write {meant(word, self.schema)}."
-            raise WordError(where, "a word of streams", repr(word), fix)
+            where = f"stream {str(self.ref)!r}"
+            if word in self.schema:
+                raise WordError(where, "a word of streams", f"its column {word!r}", BY_NAME)
+            if word not in MEANT:
+                return self.__getattribute__(word)
+            raise WordError(
+                where, "a word of streams", repr(word), f"Write {meant(word, self.schema)}."
+            )
+
+    def __getitem__(self, column: object) -> FlowStream:
+        raise FlowError(f"stream {str(self.ref)!r}", "a word of streams", f"[{column!r}]", BY_NAME)
 
     def _then(self, node: Node) -> FlowStream:
         self.flow.add(node)

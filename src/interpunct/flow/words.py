@@ -9,6 +9,9 @@ False
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from interpunct.model.errors import FlowError, SchemaError
 from interpunct.model.schema import Schema
 from interpunct.model.values import quoted
 
@@ -19,6 +22,9 @@ _CHOSEN = "stream.select('{key}', {time}, twice='{value} * 2')"
 _UNITED = "a.union(b)"
 _DELIVERED = "flow.sink('out', stream) and flow.run(…) or flow.start(…)"
 _FIRST = "flow.sink('out', stream) and flow.run(…)['out'].head(10)"
+BY_NAME = "Name columns in text: stream.where('speed > 0'), stream.select('id', 'ts')."
+GROUPS = "Windows are every='1 minute'; what else is computed, stream.with_columns(day='…') first."
+KEYS = "on='key'; where names differ, choose one first: stream.select('ts', key='other')."
 MEANT = {
     "filter": "stream.where('{value} > 0')",
     "withColumn": _COMPUTED,
@@ -46,6 +52,7 @@ MEANT = {
     "foreachBatch": "flow.start(…, sinks={{'out': function}}), called with rows and batch",
     "show": _DELIVERED,
     "collect": _DELIVERED,
+    "alias": "stream, which needs none: behind a join, names that are taken end in _right",
     "limit": _FIRST,
     "head": _FIRST,
     "take": _FIRST,
@@ -64,6 +71,18 @@ def meant(word: str, schema: Schema) -> str:
         minute="60" if counted else "'1 minute'",
         time=repr(schema.time or "ts"),
     )
+
+
+def chosen(given: str | Sequence[str], schema: Schema, where: str, instead: str) -> tuple[str, ...]:
+    """Names of columns; where an expression is given, what to write `instead` of it is said."""
+    names = (given,) if isinstance(given, str) else tuple(given)
+    for name in names:
+        if name in schema:
+            continue
+        if "(" in name or "=" in name:
+            raise FlowError(where, "names of columns", repr(name), instead)
+        raise SchemaError.unknown_attribute(where, name, schema.names)
+    return names
 
 
 def _said(name: str) -> str:

@@ -85,6 +85,7 @@ class Aggregate:
 
 def scalar(source: str | pl.Expr, schema: Schema, where: str) -> Expression:
     """An expression over one tuple."""
+    _refuse_others(source, schema, where)
     if isinstance(source, pl.Expr):
         built, text = _examined(source, schema, where), str(source)
         _refuse_unless_per_tuple(source, schema, where)
@@ -131,6 +132,7 @@ def predicate(source: str | pl.Expr, schema: Schema, where: str) -> Expression:
 
 def aggregate(source: str | pl.Expr, schema: Schema, where: str) -> Aggregate:
     """An aggregate: one SQL call such as ``avg(speed * 2)``, or any Polars aggregation."""
+    _refuse_others(source, schema, where)
     if isinstance(source, pl.Expr):
         text, recipe = str(source), Recipe(_examined(source, schema, where))
         _refuse_unless_aggregated(source, where)
@@ -139,6 +141,18 @@ def aggregate(source: str | pl.Expr, schema: Schema, where: str) -> Aggregate:
     whole, dtype = _carried(recipe.whole, schema, where, text)
     inputs = frozenset(whole.meta.root_names())
     return Aggregate(text, whole, inputs, dtype, recipe.parts, recipe.finish, recipe.grows)
+
+
+def _refuse_others(source: object, schema: Schema, where: str) -> None:
+    """What is neither text nor of Polars: a Column of PySpark, mostly, or a function."""
+    if isinstance(source, str | pl.Expr):
+        return
+    kind = type(source).__name__
+    of = "PySpark's " if type(source).__module__.startswith("pyspark.") else "a "
+    raise ExpressionError(
+        where, "SQL as text, or a Polars expression", f"{of}{kind}",
+        f"Write it as text: '{schema.names[0]} is not null', 'max({schema.names[0]})'.",
+    )  # fmt: skip
 
 
 def _recipe(tree: exp.Expr, schema: Schema, where: str) -> Recipe:

@@ -75,6 +75,8 @@ def settings(lanes: int) -> tuple[Setting, ...]:
                   "Java does not check each access to Arrow's memory once more, and compiles the "
                   "calls made for every row for the class that mostly answers them",
                   told=False) for name in JAVA_OPTIONS),
+        Setting("spark.python.authenticate.socketTimeout", "60s",
+                "on a busy machine a worker may take longer than 15 s to start", told=False),
         Setting("spark.sql.session.timeZone", "UTC", "timestamps cross to Python unchanged",
                 told=False),
     )  # fmt: skip
