@@ -26,7 +26,7 @@ from interpunct.spark.channel import Channel, Message
 from interpunct.spark.query import FlowQuery
 from interpunct.testing.cases import hashable
 from tests.spark.scenario import DDL, SECOND, T0, batches, in_process, write_files
-from tests.spark.test_parity import files_of, read
+from tests.spark.test_parity import files_of, read, written
 
 SEED = 20
 COPY = 10  # what is added to the key of a second copy
@@ -192,7 +192,7 @@ def heard(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Hear
     query = scenario.run(spark, folder)
     skipped = {node for node, counts in query.skipped().items() if sum(counts.values())}
     empty = {n: f.clear() for n, f in scenario.full.items()}
-    out = {path.name: read(path) for path in (folder / "out").iterdir()}
+    out = {path.name: read(path) for path in (folder / "out").iterdir() if written(path)}
     return Heard(scenario, skipped, empty | out)
 
 

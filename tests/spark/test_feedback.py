@@ -16,7 +16,7 @@ from interpunct.model.errors import FeedbackError
 from interpunct.spark.channel import MOST_MESSAGES, Channel, Message
 from interpunct.spark.files import put
 from interpunct.spark.query import FlowQuery
-from tests.spark.test_parity import read
+from tests.spark.test_parity import read, written
 
 READINGS = "segment bigint, ts timestamp, speed double"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,7 +72,7 @@ class Job:
 
     def rows(self, sink: str) -> list[tuple[Any, ...]]:
         folder = self.folder / sink
-        return read(folder).rows() if folder.exists() else []
+        return read(folder).rows() if written(folder) else []
 
     def after(self, sink: str, seconds: int, at: int = 1) -> list[tuple[Any, ...]]:
         since = START + timedelta(seconds=seconds)

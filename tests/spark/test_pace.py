@@ -10,7 +10,7 @@ import polars as pl
 from pyspark.sql import SparkSession
 
 import interpunct as ip
-from tests.spark.test_parity import read
+from tests.spark.test_parity import read, written
 
 DDL = "segment bigint, ts timestamp, speed double"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -65,7 +65,7 @@ def test_the_imputation_plan_fills_or_reports_every_tuple(
     try:
         for _ in range(300):
             query.query.processAllAvailable()
-            got = read(out) if out.exists() else rows.clear()
+            got = read(out) if written(out) else rows.clear()
             behind = sum(read(p).height for p in late.glob("*")) if late.exists() else 0
             if got.height + behind == rows.height:
                 break

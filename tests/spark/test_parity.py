@@ -38,7 +38,12 @@ def on_spark(spark: SparkSession, folder: Path, lanes: int) -> dict[str, pl.Data
     found = {n.name: out / n.name for n in flow.graph.sinks}
     late = folder / "checkpoint" / "late"
     found |= {f"late:{p.name}": p for p in late.glob("*")} if late.exists() else {}
-    return {name: read(path) for name, path in found.items() if path.exists()}
+    return {name: read(path) for name, path in found.items() if written(path)}
+
+
+def written(path: Path) -> bool:
+    """Whether there are rows; a sink's folder bears its query's name before there are any."""
+    return any(path.glob("**/*.parquet"))
 
 
 def read(path: Path) -> pl.DataFrame:

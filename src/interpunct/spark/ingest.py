@@ -2,7 +2,7 @@
 
 Tuples that are surely in time go through the stateless prefix here, and are aggregated in part
 where an aggregate follows; the rest, and all of them when there is no hint what is late, are sent
-as they are for the lanes to judge. In the first batch of a query nothing can be late.
+as they are for the lanes to judge.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from interpunct.engine.lane_source import Facts
 from interpunct.flow.graph import Graph
 from interpunct.flow.lane_key import LaneKey, keyed
 from interpunct.flow.pushdown import Prefix
-from interpunct.model.schema import START_OF_TIME, Schema, TimeKind
+from interpunct.model.schema import Schema, TimeKind
 from interpunct.progress.adaptive import Adaptive
 from interpunct.progress.clock import RealClock
 from interpunct.progress.spread import Spread
@@ -140,8 +140,6 @@ class Ingest(UnpackedOnce):
         batch = current_batch()
         if self.hints is None or batch is None:
             return None
-        if batch == 0:  # nothing has been promised yet
-            return Hint(START_OF_TIME, START_OF_TIME)
         return self.hints.read(self.targets[0].stage, batch - 1).get(self.source)
 
     def _outgoing(self, stage: int, stream: str, keys: tuple[LaneKey, ...]) -> Outgoing:
