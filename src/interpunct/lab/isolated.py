@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,21 +56,6 @@ def run_jobs(
             _end(pool)
             raise
         return [future.result() for future in futures]
-
-
-@contextmanager
-def apart(names: Iterable[str]) -> Iterator[Mapping[str, ProcessPoolExecutor]]:
-    """By name processes, each of which keeps what one call leaves for the next; those that are
-    never called do not start."""
-    pools = {name: ProcessPoolExecutor(1, get_context("spawn")) for name in names}
-    try:
-        yield pools
-    except BaseException:
-        for pool in pools.values():
-            _end(pool)
-        raise
-    for pool in pools.values():
-        pool.shutdown()
 
 
 def _watch(jobs: Sequence[Job], futures: list[Future[Any]], report: Report) -> None:

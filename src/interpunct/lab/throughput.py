@@ -12,13 +12,11 @@ Spark's `noop`; `identity` is a pass through Python that does nothing. `interpun
 from a DataFrame as it would from any source; `fused` is given the replay itself, whose reader then
 runs the first part of the flow. The ways take turns. A first one, in many small batches, does not
 count, nor do a few whole ones after it and the first batches of the others: a query that runs for
-days has long been compiled, Spark's planning too, which takes hundreds of batches. Each way has a
-machine of its own, as it has where one of them is at work: Java compiles what all share, its
-iterators above all, for the ways that it has seen, and each makes the others slower. Each turn
-begins with another way, since one is slowed by what the one before it leaves to be done; and a
-ratio is the median of those within a turn, since the speed of a machine that others share changes
-from minute to minute. Java runs with its parallel collector for all of them, which costs least
-where millions of rows pass.
+days has long been compiled, Spark's planning too, which takes hundreds of batches. Each turn begins
+with another way, since one is slowed by what the one before it leaves to be done; and a ratio is
+the median of those within a turn, since the speed of a machine that others share changes from
+minute to minute. Java runs with its parallel collector for all of them, which costs least where
+millions of rows pass.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cache, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -41,7 +39,7 @@ from pyspark.sql import functions as F
 
 from interpunct.api import Flow
 from interpunct.lab.folders import fresh
-from interpunct.lab.isolated import Report, apart, silent
+from interpunct.lab.isolated import Report, silent
 from interpunct.progress.timestamps import external
 from interpunct.spark.replay import replay
 from interpunct.spark.session import session
@@ -54,7 +52,6 @@ WARMING, WARM_TURNS = 10, 3  # batches for one, in the first turn; turns that do
 JOIN_KEYS, JOIN_WINDOW = 100_000, 20 * SECOND
 SCHEMA = "key bigint, ts timestamp, value double"
 SHAPES = ("fine", "coarse", "union", "join")
-WAYS = ("identity", "native", "interpunct", "fused")
 AGAINST = {"fine": ("native", "identity"), "coarse": ("native", "identity"),
            "union": ("identity",), "join": ("native",)}  # fmt: skip
 TARGETS = {
@@ -124,8 +121,9 @@ class Throughput:
 
 @dataclass(frozen=True)
 class Job:
-    """One shape's job over its recordings; each way of doing it returns seconds per batch."""
+    """One way of doing one shape's job over its recordings; returns seconds per batch."""
 
+    spark: SparkSession
     shape: str
     recordings: tuple[Path, ...]
     rows: int  # of a batch, in all recordings together
@@ -133,8 +131,7 @@ class Job:
 
     def streams(self) -> list[DataFrame]:
         each = self.rows // len(self.recordings) // self.split
-        spark = machine(str(self.recordings[0].parent / "spark.log"))
-        return [replay(spark, str(p), rows_per_batch=each) for p in self.recordings]
+        return [replay(self.spark, str(p), rows_per_batch=each) for p in self.recordings]
 
     def identity(self, checkpoint: str) -> list[float]:
         streams = self.streams()
@@ -155,16 +152,11 @@ class Job:
         rows = flow(self.shape, self.rows // WINDOWS).to_df(feeds, checkpoint=checkpoint)
         return to_noop(rows, checkpoint)
 
-    def ways(self) -> tuple[str, ...]:
-        return (*AGAINST[self.shape], "interpunct", "fused")
-
-    def done(self, way: str, checkpoint: str) -> list[float]:
-        """The job, one way; in a process of this way alone."""
-        every: dict[str, Callable[[str], list[float]]] = {
-            "identity": self.identity, "native": self.native, "interpunct": self.interpunct,
-            "fused": partial(self.interpunct, fused=True),
-        }  # fmt: skip
-        return every[way](checkpoint)
+    def ways(self) -> dict[str, Callable[[str], list[float]]]:
+        every = {"identity": self.identity, "native": self.native}
+        compared = {way: every[way] for way in AGAINST[self.shape]}
+        return {**compared, "interpunct": self.interpunct,
+                "fused": partial(self.interpunct, fused=True)}  # fmt: skip
 
 
 def flow(shape: str, window: int) -> Flow:
@@ -206,42 +198,31 @@ def throughput(setup: Setup, report: Report = silent) -> Throughput:
     """Run the experiment."""
     fresh(setup.folder)
     result = Throughput(setup)
+    spark = session(
+        2, spark__driver__memory="6g", spark__driver__extraJavaOptions="-XX:+UseParallelGC"
+    )
     try:
-        with apart(WAYS) as processes:
-            for number, shape in enumerate(setup.shapes):
-                job = Job(shape, record(setup, shape), setup.rows_of(shape))
-                found = result.measured.setdefault(shape, {way: [] for way in job.ways()})
-                for turn, way, part in _turns(setup, job):
-                    report((number + part) / len(setup.shapes), f"{shape}, {way}")
-                    now = job if turn else replace(job, split=WARMING)
-                    checkpoint = str(setup.folder / f"{shape}-{way}-{turn}")
-                    seconds = processes[way].submit(now.done, way, checkpoint).result()
+        for number, shape in enumerate(setup.shapes):
+            job = Job(spark, shape, record(setup, shape), setup.rows_of(shape))
+            warming = replace(job, split=WARMING)
+            found = result.measured.setdefault(shape, {way: [] for way in job.ways()})
+            turns = WARM_TURNS + setup.turns
+            for turn in range(turns):
+                ways = job.ways() if turn else warming.ways()
+                order = [*ways][turn % len(ways) :] + [*ways][: turn % len(ways)]
+                for at, way in enumerate(order):
+                    done = number + (turn + at / len(ways)) / turns
+                    report(done / len(setup.shapes), f"{shape}, {way}")
+                    seconds = ways[way](str(setup.folder / f"{shape}-{way}-{turn}"))
                     if turn >= WARM_TURNS:
                         counted = seconds[setup.batches // 2 : setup.batches]
                         found[way].append([job.rows / s for s in counted])
-                for path in job.recordings:
-                    path.unlink()
+            for path in job.recordings:
+                path.unlink()
     finally:
+        spark.stop()
         shutil.rmtree(setup.folder, ignore_errors=True)
     return result
-
-
-def _turns(setup: Setup, job: Job) -> Iterator[tuple[int, str, float]]:
-    """Turn by turn the ways, each turn from another one on, and how much was done before."""
-    ways, turns = job.ways(), WARM_TURNS + setup.turns
-    for turn in range(turns):
-        first = turn % len(ways)
-        for at, way in enumerate(ways[first:] + ways[:first]):
-            yield turn, way, (turn + at / len(ways)) / turns
-
-
-@cache
-def machine(log: str) -> SparkSession:
-    """The session of this process; it ends with it."""
-    return session(
-        2, log=log, spark__driver__memory="3g",
-        spark__driver__extraJavaOptions="-XX:+UseParallelGC",
-    )  # fmt: skip
 
 
 def _native_join(left: DataFrame, right: DataFrame) -> DataFrame:
