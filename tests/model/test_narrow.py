@@ -65,3 +65,11 @@ def test_a_page_of_millions_of_microseconds_takes_a_third_less() -> None:
     data = page.to_ipc()
     assert len(data) < 0.6 * page.frame.estimated_size()
     assert Page.from_ipc(data).frame.equals(page.frame)
+
+
+def test_a_page_in_other_units_than_its_schema_is_cast_when_it_is_read() -> None:
+    schema = Schema.of("ts timestamp, day timestamp", time="ts")
+    days = pl.Series("day", [date(2024, 1, 1), date(2024, 6, 1)] * FEW)
+    other = pl.DataFrame({"ts": days.cast(pl.Datetime("ms", "UTC")), "day": days})
+    found = Page.from_ipc(Page(schema, other).to_ipc()).frame
+    assert found["ts"].to_list() == found["day"].to_list() == other["ts"].to_list()

@@ -81,7 +81,8 @@ class Page:
         """The page as an Arrow IPC stream of narrow columns. Of a heartbeat the tick is written,
         since there is one on nearly every page, and to parse its pattern takes longer than to read
         a small page."""
-        frame, least = narrowed(self.frame)
+        whole = dict(self.frame.schema) == self.schema.polars  # or else it is cast when it is read
+        frame, least = narrowed(self.frame) if whole else (self.frame, {})
         head = {
             "ddl": self.schema.ddl,
             "time": self.schema.time,

@@ -19,7 +19,7 @@ from interpunct.spark.state import SparkState
 MOST_WARM = 64  # lanes whose decoded state a worker keeps between batches
 
 L = TypeVar("L")
-FIRST = 3  # tasks after which a worker has loaded what it needs
+FIRST = 3  # tasks of a kind in which a worker loads what they need
 _begun: Counter[type] = Counter()  # how often this worker has begun with a kind of work
 
 
