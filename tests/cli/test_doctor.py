@@ -107,3 +107,8 @@ def test_the_job_on_spark_is_a_real_one() -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert json.loads(done.stdout)["checks"][-1]["found"] == "a window of one row gave [(0, 42)]"
+
+
+def test_a_worker_that_did_not_start_in_time_is_no_fault_of_what_is_above() -> None:
+    assert "socketTimeout" in doctor._advice("Python worker failed to connect back.")
+    assert doctor._advice("no such folder") == "Mend what is wrong above, then see this."

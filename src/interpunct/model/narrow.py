@@ -1,7 +1,7 @@
 """Narrow columns: whole numbers and times as what they are above the least of them.
 
 Within a page times lie close together, and so do most keys; what they are above the least one fits
-into half of the bytes or less. Pages are copied some ten times on their way from a task to a lane.
+into half of the bytes or less. A page is copied many times on its way from a task to a lane.
 
 >>> import polars as pl
 >>> frame = pl.DataFrame({"ts": range(5_000_000_000, 5_000_002_000)})

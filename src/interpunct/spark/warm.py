@@ -17,9 +17,9 @@ from typing import Any, Generic, TypeVar
 from interpunct.spark.state import SparkState
 
 MOST_WARM = 64  # lanes whose decoded state a worker keeps between batches
+FIRST = 3  # tasks of a kind in which a worker loads what they need
 
 L = TypeVar("L")
-FIRST = 3  # tasks of a kind in which a worker loads what they need
 _begun: Counter[type] = Counter()  # how often this worker has begun with a kind of work
 
 
